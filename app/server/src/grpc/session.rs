@@ -1,0 +1,228 @@
+//! `ExecutorService`: the session stream of executors.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_ownership::action::{Farewell, Tell};
+use plimsoll_ownership::ids::SessionId;
+use plimsoll_ownership::namespace::{Hello, Holding, SessionEvent};
+use plimsoll_wire::v1;
+use plimsoll_wire::v1::executor_service_server::ExecutorService;
+use plimsoll_wire::v1::session_request::Message as FromExecutor;
+use plimsoll_wire::v1::session_response::Message as ToExecutor;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, Streaming};
+
+use super::support::{gone, invalid};
+use super::{Services, validate};
+use crate::driver::NamespaceHandle;
+
+/// The longest that a stream may be open without a hello.
+const HELLO_WITHIN: Duration = Duration::from_secs(10);
+/// Batches that an executor may leave unread before it is cut.
+const UNREAD: usize = 1024;
+/// Messages on their way to the connection.
+const WRITING: usize = 16;
+
+type Written = Result<v1::SessionResponse, Status>;
+
+#[tonic::async_trait]
+impl ExecutorService for Services {
+    type SessionStream = ReceiverStream<Written>;
+
+    async fn session(
+        &self,
+        request: Request<Streaming<v1::SessionRequest>>,
+    ) -> Result<Response<Self::SessionStream>, Status> {
+        let mut requests = request.into_inner();
+        let hello = first_hello(&mut requests).await?;
+        let namespace = self.namespace(&hello.namespace)?;
+        let hello = checked_hello(hello)?;
+        let (stream, told) = mpsc::channel(UNREAD);
+        let id = namespace.hello(hello, stream).await.map_err(gone)?;
+        let (writer, written) = mpsc::channel(WRITING);
+        let session = Session { namespace, id, writer };
+        let open = self.metrics.session();
+        tokio::spawn(async move {
+            let _open = open;
+            session.run(requests, told).await;
+        });
+        Ok(Response::new(ReceiverStream::new(written)))
+    }
+}
+
+/// One session.
+struct Session {
+    namespace: Arc<NamespaceHandle>,
+    id: SessionId,
+    writer: mpsc::Sender<Written>,
+}
+
+impl Session {
+    async fn run(
+        self,
+        mut requests: Streaming<v1::SessionRequest>,
+        mut told: mpsc::Receiver<Vec<Tell>>,
+    ) {
+        if let Err(fault) = self.converse(&mut requests, &mut told).await {
+            tracing::debug!(namespace = %self.namespace.name, %fault, "session refused");
+            // The executor may have gone too.
+            drop(self.writer.send(Err(fault)).await);
+        }
+        // A driver that has ended knows of no sessions.
+        let _ = self.namespace.session_closed(self.id).await;
+    }
+
+    /// Until the stream breaks or everything has been told, which is no fault,
+    /// or the executor does something wrong, which is.
+    async fn converse(
+        &self,
+        requests: &mut Streaming<v1::SessionRequest>,
+        told: &mut mpsc::Receiver<Vec<Tell>>,
+    ) -> Result<(), Status> {
+        loop {
+            tokio::select! {
+                request = requests.message() => {
+                    let Ok(Some(request)) = request else { return Ok(()) };
+                    let event = event(request)?;
+                    self.namespace.session_event(self.id, event).await.map_err(gone)?;
+                }
+                batch = told.recv() => {
+                    let Some(batch) = batch else { return Ok(()) };
+                    if self.write(batch).await.is_err() {
+                        return Ok(());
+                    }
+                }
+                () = self.writer.closed() => return Ok(()),
+            }
+        }
+    }
+
+    async fn write(&self, batch: Vec<Tell>) -> Result<(), mpsc::error::SendError<Written>> {
+        for message in messages(batch) {
+            self.writer.send(Ok(message)).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn first_hello(requests: &mut Streaming<v1::SessionRequest>) -> Result<v1::Hello, Status> {
+    let first = tokio::time::timeout(HELLO_WITHIN, requests.message());
+    let first = first.await.map_err(|_| invalid("no hello came within 10 s"))??;
+    match first.and_then(|request| request.message) {
+        Some(FromExecutor::Hello(hello)) => Ok(hello),
+        Some(_) | None => Err(invalid("the first message of a session must be hello")),
+    }
+}
+
+fn checked_hello(hello: v1::Hello) -> Result<Hello, Status> {
+    validate::executor_id(&hello.executor_id)?;
+    validate::host(&hello.host)?;
+    validate::metadata(hello.metadata.iter())?;
+    let holding = |it: v1::Holding| {
+        validate::key(&it.shard_key)?;
+        let shard = Arc::from(it.shard_key);
+        Ok(Holding { shard, generation: it.generation, stopping: it.stopping })
+    };
+    Ok(Hello {
+        executor: Arc::from(hello.executor_id),
+        host: Arc::from(hello.host),
+        metadata: Arc::new(hello.metadata.into_iter().collect()),
+        attempt: hello.attempt,
+        running: hello.running.into_iter().map(holding).collect::<Result<_, Status>>()?,
+    })
+}
+
+fn event(request: v1::SessionRequest) -> Result<SessionEvent, Status> {
+    let message = request.message.ok_or_else(|| invalid("an empty message"))?;
+    Ok(match message {
+        FromExecutor::Hello(_) => return Err(invalid("a second hello on one session")),
+        FromExecutor::Beat(beat) => beat_event(beat)?,
+        FromExecutor::Started(v1::Started { shard_key, generation }) => {
+            SessionEvent::Started { shard: Arc::from(shard_key), generation }
+        }
+        FromExecutor::Stopped(v1::Stopped { shard_key, generation, error }) => {
+            let error = (!error.is_empty()).then_some(error);
+            SessionEvent::Stopped { shard: Arc::from(shard_key), generation, error }
+        }
+        FromExecutor::Done(v1::Done { shard_key, generation }) => {
+            SessionEvent::Done { shard: Arc::from(shard_key), generation }
+        }
+        FromExecutor::Leaving(_) => SessionEvent::Leaving,
+        FromExecutor::Goodbye(_) => SessionEvent::Goodbye,
+    })
+}
+
+fn beat_event(beat: v1::Beat) -> Result<SessionEvent, Status> {
+    let load = |it: v1::MeasuredLoad| {
+        let load = validate::load(&it.shard_key, it.load)?;
+        Ok((Arc::from(it.shard_key), load))
+    };
+    let metadata = beat.metadata.map(|it| it.entries);
+    if let Some(entries) = &metadata {
+        validate::metadata(entries.iter())?;
+    }
+    Ok(SessionEvent::Beat {
+        sequence: beat.sequence,
+        loads: beat.loads.into_iter().map(load).collect::<Result<_, Status>>()?,
+        metadata: metadata.map(|entries| Arc::new(entries.into_iter().collect())),
+    })
+}
+
+/// A batch as messages: grants that follow each other share one, revocations too.
+fn messages(batch: Vec<Tell>) -> Vec<v1::SessionResponse> {
+    let mut messages: Vec<ToExecutor> = Vec::with_capacity(batch.len());
+    for tell in batch {
+        match (messages.last_mut(), tell) {
+            (Some(ToExecutor::Granted(granted)), Tell::Granted { shard, generation }) => {
+                granted.grants.push(grant((shard, generation)));
+            }
+            (Some(ToExecutor::Revoked(revoked)), Tell::Revoked { shard, generation, reason }) => {
+                revoked.revocations.push(revocation(&shard, generation, reason.as_str()))
+            }
+            (_, tell) => messages.push(message(tell)),
+        }
+    }
+    messages.into_iter().map(|it| v1::SessionResponse { message: Some(it) }).collect()
+}
+
+fn message(tell: Tell) -> ToExecutor {
+    match tell {
+        Tell::Welcome { lease, beat, grants } => ToExecutor::Welcome(v1::Welcome {
+            lease_ms: millis(lease),
+            beat_ms: millis(beat),
+            grants: grants.into_iter().map(grant).collect(),
+        }),
+        Tell::Granted { shard, generation } => {
+            ToExecutor::Granted(v1::Granted { grants: vec![grant((shard, generation))] })
+        }
+        Tell::Revoked { shard, generation, reason } => ToExecutor::Revoked(v1::Revoked {
+            revocations: vec![revocation(&shard, generation, reason.as_str())],
+        }),
+        Tell::BeatAck { sequence } => ToExecutor::BeatAck(v1::BeatAck { sequence }),
+        Tell::Farewell(why) => ToExecutor::Farewell(v1::Farewell { reason: reason(why).into() }),
+    }
+}
+
+fn grant((shard, generation): (Arc<str>, u64)) -> v1::Grant {
+    v1::Grant { shard_key: shard.to_string(), generation }
+}
+
+fn revocation(shard: &str, generation: u64, reason: &str) -> v1::Revocation {
+    v1::Revocation { shard_key: shard.to_owned(), generation, reason: reason.to_owned() }
+}
+
+fn reason(why: Farewell) -> v1::farewell::Reason {
+    match why {
+        Farewell::Goodbye => v1::farewell::Reason::Goodbye,
+        Farewell::Replaced => v1::farewell::Reason::Replaced,
+        Farewell::Expired => v1::farewell::Reason::Expired,
+        Farewell::NamespaceDeleted => v1::farewell::Reason::NamespaceDeleted,
+        Farewell::ServerLeaving => v1::farewell::Reason::ServerLeaving,
+    }
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}

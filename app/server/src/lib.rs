@@ -1,0 +1,19 @@
+//! The shard manager's server: drivers around the cores, gRPC and HTTP services.
+//!
+//! Shells are active and decide nothing: where a shard goes and who owns it is
+//! decided in `core/ownership` and `core/placement`.
+
+pub mod board;
+pub mod clock;
+pub mod config;
+pub mod driver;
+pub mod grpc;
+pub mod history;
+pub mod http;
+pub mod metrics;
+pub mod namespaces;
+pub mod server;
+pub mod tls;
+
+pub use config::Config;
+pub use server::{Error, Server};

@@ -1,0 +1,302 @@
+//! The server's metrics, in one registry that belongs to the server: two servers
+//! in one process do not share figures.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use plimsoll_ownership::event::What;
+use plimsoll_ownership::namespace::Namespace;
+use plimsoll_placement::time::Time;
+use plimsoll_telemetry::names::{self, Metric};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Metric as Registered, Registry};
+
+type FloatGauge = Gauge<f64, AtomicU64>;
+type FloatCounter = Counter<f64, AtomicU64>;
+
+/// Upper bounds of latency buckets, in seconds: from a lookup in memory to a
+/// deadline of ten seconds.
+const LATENCY_BUCKETS: [f64; 14] =
+    [50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 0.1, 0.5, 2.0, 10.0];
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct OfNamespace {
+    namespace: Arc<str>,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct OfStatus {
+    namespace: Arc<str>,
+    status: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct OfEvent {
+    namespace: Arc<str>,
+    event: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct OfOperation {
+    operation: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct OfFailure {
+    operation: &'static str,
+    code: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct OfWire {
+    wire: &'static str,
+}
+
+/// Every metric of one server.
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    registry: Arc<Mutex<Registry>>,
+    requests: Family<OfOperation, Counter>,
+    failures: Family<OfFailure, Counter>,
+    latency: Family<OfOperation, Histogram, fn() -> Histogram>,
+    sessions: Gauge,
+    watches: Family<OfWire, Gauge>,
+    executors: Family<OfStatus, Gauge>,
+    events: Family<OfEvent, Counter>,
+    gauges: Gauges,
+    counters: Counters,
+}
+
+/// Figures of namespaces that go up and down.
+#[derive(Clone, Debug, Default)]
+struct Gauges {
+    active_shards: Family<OfNamespace, Gauge>,
+    heartbeat_lag: Family<OfNamespace, Gauge>,
+    max_executors_per_shard: Family<OfNamespace, Gauge>,
+    is_leader: Family<OfNamespace, Gauge>,
+    max_over_mean: Family<OfNamespace, FloatGauge>,
+    spread: Family<OfNamespace, FloatGauge>,
+    missing_ratio: Family<OfNamespace, FloatGauge>,
+    drained_shards: Family<OfNamespace, Gauge>,
+    drained_hosts: Family<OfNamespace, Gauge>,
+    unowned: Family<OfNamespace, Gauge>,
+    in_handover: Family<OfNamespace, Gauge>,
+    frozen: Family<OfNamespace, Gauge>,
+}
+
+/// Figures of namespaces that only grow.
+#[derive(Clone, Debug, Default)]
+struct Counters {
+    balance_moves: Family<OfNamespace, Counter>,
+    moved_load: Family<OfNamespace, FloatCounter>,
+    moves: Family<OfNamespace, Counter>,
+    deleted: Family<OfNamespace, Counter>,
+    cycles: Family<OfNamespace, Counter>,
+}
+
+/// The metrics of one namespace.
+#[derive(Clone, Debug)]
+pub struct NamespaceMetrics {
+    all: Metrics,
+    namespace: Arc<str>,
+    events: Vec<Counter>,
+}
+
+/// Counts something as open until it is dropped.
+#[derive(Debug)]
+pub struct Open(Gauge);
+
+impl Metrics {
+    /// A registry with everything in it.
+    pub fn new() -> Self {
+        let histogram: fn() -> Histogram = || Histogram::new(LATENCY_BUCKETS);
+        let metrics = Self {
+            registry: Arc::default(),
+            requests: Family::default(),
+            failures: Family::default(),
+            latency: Family::new_with_constructor(histogram),
+            sessions: Gauge::default(),
+            watches: Family::default(),
+            executors: Family::default(),
+            events: Family::default(),
+            gauges: Gauges::default(),
+            counters: Counters::default(),
+        };
+        metrics.register();
+        metrics
+    }
+
+    fn register(&self) {
+        let registry = &mut *self.registry.lock();
+        add(registry, names::REQUESTS, &self.requests);
+        add(registry, names::FAILURES, &self.failures);
+        add(registry, names::LATENCY, &self.latency);
+        add(registry, names::SESSIONS, &self.sessions);
+        add(registry, names::WATCHES, &self.watches);
+        add(registry, names::TOTAL_EXECUTORS, &self.executors);
+        add(registry, names::EVENTS, &self.events);
+        self.gauges.register(registry);
+        self.counters.register(registry);
+    }
+
+    /// The metrics of one namespace.
+    pub fn of_namespace(&self, namespace: &Arc<str>) -> NamespaceMetrics {
+        let event = |what: What| OfEvent { namespace: namespace.clone(), event: what.as_str() };
+        let events = What::ALL.map(|what| self.events.get_or_create(&event(what)).clone()).into();
+        NamespaceMetrics { all: self.clone(), namespace: namespace.clone(), events }
+    }
+
+    /// A request was answered: `code` is `None` if all went well.
+    pub fn answered(&self, operation: &'static str, took: Duration, code: Option<&'static str>) {
+        let of = OfOperation { operation };
+        self.requests.get_or_create(&of).inc();
+        self.latency.get_or_create(&of).observe(took.as_secs_f64());
+        if let Some(code) = code {
+            self.failures.get_or_create(&OfFailure { operation, code }).inc();
+        }
+    }
+
+    /// A session is open until the answer is dropped.
+    pub fn session(&self) -> Open {
+        Open::new(self.sessions.clone())
+    }
+
+    /// A watch is open until the answer is dropped.
+    pub fn watch(&self, wire: &'static str) -> Open {
+        Open::new(self.watches.get_or_create(&OfWire { wire }).clone())
+    }
+
+    /// Everything in Prometheus' text format.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry.lock());
+        text
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Gauges {
+    fn register(&self, registry: &mut Registry) {
+        add(registry, names::ACTIVE_SHARDS, &self.active_shards);
+        add(registry, names::OLDEST_HEARTBEAT_LAG, &self.heartbeat_lag);
+        add(registry, names::MAX_EXECUTORS_PER_SHARD, &self.max_executors_per_shard);
+        add(registry, names::IS_LEADER, &self.is_leader);
+        add(registry, names::LOAD_MAX_OVER_MEAN, &self.max_over_mean);
+        add(registry, names::LOAD_CV, &self.spread);
+        add(registry, names::LOAD_MISSING_RATIO, &self.missing_ratio);
+        add(registry, names::DRAINED_SHARDS, &self.drained_shards);
+        add(registry, names::DRAINED_HOSTS, &self.drained_hosts);
+        add(registry, names::UNOWNED_SHARDS, &self.unowned);
+        add(registry, names::SHARDS_IN_HANDOVER, &self.in_handover);
+        add(registry, names::FROZEN, &self.frozen);
+    }
+
+    fn set(&self, now: Time, of: &OfNamespace, namespace: &Namespace) {
+        let (census, balance) = (namespace.census(), namespace.balance(now));
+        let owned = census.shards - census.unowned - census.in_handover;
+        set(&self.active_shards, of, owned);
+        set(&self.max_executors_per_shard, of, usize::from(owned > 0));
+        set(&self.is_leader, of, 1);
+        set(&self.drained_shards, of, namespace.drained_shards().len());
+        set(&self.drained_hosts, of, namespace.drained_hosts().len());
+        set(&self.unowned, of, census.unowned);
+        set(&self.in_handover, of, census.in_handover);
+        set(&self.frozen, of, usize::from(namespace.is_frozen()));
+        self.max_over_mean.get_or_create(of).set(balance.max_over_mean());
+        self.spread.get_or_create(of).set(balance.spread);
+        self.missing_ratio.get_or_create(of).set(1.0 - balance.measured);
+        let lag = namespace.executors().iter().map(|e| now - e.last_heard).max();
+        set(&self.heartbeat_lag, of, lag.unwrap_or_default().as_millis() as usize);
+    }
+}
+
+impl Counters {
+    fn register(&self, registry: &mut Registry) {
+        add(registry, names::LOAD_BASED_MOVES, &self.balance_moves);
+        add(registry, names::MOVED_LOAD, &self.moved_load);
+        add(registry, names::REASSIGNED_SHARDS, &self.moves);
+        add(registry, names::DELETED_SHARDS, &self.deleted);
+        add(registry, names::ASSIGN_ATTEMPTS, &self.cycles);
+    }
+
+    fn set(&self, of: &OfNamespace, namespace: &Namespace) {
+        let stats = namespace.stats();
+        raise(&self.balance_moves, of, stats.balance_moves);
+        raise(&self.moves, of, stats.moves);
+        raise(&self.deleted, of, stats.of(What::Done));
+        raise(&self.cycles, of, stats.cycles);
+        let moved = self.moved_load.get_or_create(of);
+        moved.inc_by((stats.balance_moved_load - moved.get()).max(0.0));
+    }
+}
+
+impl NamespaceMetrics {
+    /// Something happened.
+    pub fn count(&self, what: What) {
+        if let Some(counter) = self.events.get(what as usize) {
+            counter.inc();
+        }
+    }
+
+    /// Brings the gauges up to date.
+    pub fn observe(&self, now: Time, namespace: &Namespace) {
+        let of = OfNamespace { namespace: self.namespace.clone() };
+        self.all.gauges.set(now, &of, namespace);
+        self.all.counters.set(&of, namespace);
+        let executors = namespace.executors();
+        for status in ["active", "leaving", "drained", "silent"] {
+            let of = OfStatus { namespace: self.namespace.clone(), status };
+            let count = executors.iter().filter(|executor| executor.status == status).count();
+            set(&self.all.executors, &of, count);
+        }
+    }
+
+    /// The namespace is led here no more: its figures vanish.
+    pub fn forget(&self) {
+        let of = OfNamespace { namespace: self.namespace.clone() };
+        self.all.gauges.is_leader.remove(&of);
+        self.all.gauges.active_shards.remove(&of);
+        self.all.gauges.unowned.remove(&of);
+    }
+}
+
+impl Open {
+    fn new(gauge: Gauge) -> Self {
+        gauge.inc();
+        Self(gauge)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+fn add(registry: &mut Registry, metric: Metric, value: &(impl Registered + Clone)) {
+    registry.register(metric.name, metric.help, value.clone());
+}
+
+fn set<L>(family: &Family<L, Gauge>, of: &L, value: usize)
+where
+    L: Clone + std::hash::Hash + Eq,
+{
+    family.get_or_create(of).set(i64::try_from(value).unwrap_or(i64::MAX));
+}
+
+fn raise(family: &Family<OfNamespace, Counter>, of: &OfNamespace, value: u64) {
+    let counter = family.get_or_create(of);
+    counter.inc_by(value.saturating_sub(counter.get()));
+}

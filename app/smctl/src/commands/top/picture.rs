@@ -1,0 +1,64 @@
+//! What `top` shows: one look at a namespace, in the order it is shown.
+
+use anyhow::Result;
+use plimsoll_placement::policy::Greedy;
+use plimsoll_wire::v1::{
+    DescribeNamespaceRequest, DescribeNamespaceResponse, ExecutorLoad, GetLoadsRequest,
+    GetLoadsResponse,
+};
+
+use crate::server::Server;
+
+const UPPER_BAND: &str = "hysteresis_upper_band";
+const LOWER_BAND: &str = "hysteresis_lower_band";
+
+pub(crate) struct Picture {
+    pub(crate) address: String,
+    pub(crate) namespace: DescribeNamespaceResponse,
+    pub(crate) loads: GetLoadsResponse,
+    pub(crate) bands: Bands,
+}
+
+/// Times the mean: above `upper` a host is hot, below `lower` it has room.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Bands {
+    pub(crate) lower: f64,
+    pub(crate) upper: f64,
+}
+
+impl Picture {
+    pub(crate) async fn take(server: &Server, namespace: &str, shards: u32) -> Result<Self> {
+        let request = server.request(DescribeNamespaceRequest { name: namespace.to_owned() });
+        let described =
+            server.call("DescribeNamespace", server.admin().describe_namespace(request)).await?;
+        let loads = loads(server, namespace, shards).await?;
+        let bands = Bands::of(&described);
+        Ok(Self { address: server.address().to_owned(), namespace: described, loads, bands })
+    }
+}
+
+/// Executors and shards, the hottest first.
+async fn loads(server: &Server, namespace: &str, shards: u32) -> Result<GetLoadsResponse> {
+    let namespace = namespace.to_owned();
+    let message = GetLoadsRequest { namespace, hottest_shards: shards, all_shards: false };
+    let request = server.request(message);
+    let mut loads = server.call("GetLoads", server.admin().get_loads(request)).await?;
+    let hotter = |a: &ExecutorLoad, b: &ExecutorLoad| b.load.total_cmp(&a.load);
+    loads.executors.sort_by(|a, b| hotter(a, b).then_with(|| a.executor_id.cmp(&b.executor_id)));
+    Ok(loads)
+}
+
+impl Bands {
+    /// From the settings of the namespace, whatever table they stand in.
+    fn of(namespace: &DescribeNamespaceResponse) -> Self {
+        let setting = |name: &str| {
+            let found = namespace.settings.iter().find(|(key, _)| key.ends_with(name));
+            found.and_then(|(_, value)| value.parse().ok())
+        };
+        let default = Greedy::default();
+        Self {
+            lower: setting(LOWER_BAND).unwrap_or(default.hysteresis_lower_band),
+            upper: setting(UPPER_BAND).unwrap_or(default.hysteresis_upper_band),
+        }
+    }
+}

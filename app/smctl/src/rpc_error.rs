@@ -1,0 +1,194 @@
+//! A failed call in the words of the Go tool.
+//!
+//! Typed errors are read from `grpc-status-details-bin`; a bad request and an
+//! internal error are their message; anything else shows code and message, and
+//! a line about what to do where we know it.
+
+use std::fmt;
+use std::time::Duration;
+
+use plimsoll_wire::sharddistributor::{
+    NamespaceNotFoundError, ShardDrainedError, ShardNotFoundError,
+};
+use prost::Message;
+use tonic::{Code, Status};
+
+use crate::go_duration;
+
+const TYPE_PREFIX: &str = "type.googleapis.com/uber.cadence.sharddistributor.v1.";
+
+/// Why a call failed.
+#[derive(Debug)]
+pub(crate) struct RpcError {
+    code: Code,
+    text: String,
+}
+
+impl RpcError {
+    /// From the answer of a server, or the failure to reach it.
+    pub(crate) fn new(status: &Status, address: &str) -> Self {
+        Self { code: status.code(), text: describe(status, address) }
+    }
+
+    /// For a call that had no answer in time.
+    pub(crate) fn timed_out(address: &str, after: Duration) -> Self {
+        let message = format!("no answer from {address} within {}", go_duration::format(after));
+        let hint = "give it more time with --context-timeout";
+        Self {
+            code: Code::DeadlineExceeded,
+            text: raw(Code::DeadlineExceeded, &message) + "\n" + hint,
+        }
+    }
+
+    /// Whether the server does not know the call at all: the Go server, asked
+    /// for something that only Plimsoll has.
+    pub(crate) fn is_unimplemented(error: &anyhow::Error) -> bool {
+        error.downcast_ref::<Self>().is_some_and(|error| error.code == Code::Unimplemented)
+    }
+}
+
+impl fmt::Display for RpcError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for RpcError {}
+
+fn describe(status: &Status, address: &str) -> String {
+    match status.code() {
+        Code::InvalidArgument | Code::Internal => status.message().to_owned(),
+        Code::Unavailable => unavailable(status, address),
+        Code::Unimplemented => {
+            let hint = "this server does not offer it: only a Plimsoll server has every command";
+            format!("{}\n{hint}", raw(status.code(), status.message()))
+        }
+        code => typed(status).unwrap_or_else(|| raw(code, status.message())),
+    }
+}
+
+fn unavailable(status: &Status, address: &str) -> String {
+    let cause = innermost_cause(status).unwrap_or_default();
+    let message = if cause.is_empty() { status.message() } else { &cause };
+    let hint = format!("asked {address}: --address or SMCTL_ADDRESS names another server");
+    format!("{}\n{hint}", raw(Code::Unavailable, message))
+}
+
+/// "Connection refused" lies several errors deep.
+fn innermost_cause(status: &Status) -> Option<String> {
+    let mut cause = std::error::Error::source(status)?;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    Some(cause.to_string())
+}
+
+fn raw(code: Code, message: &str) -> String {
+    format!("code:{} message:{message}", code_name(code))
+}
+
+fn typed(status: &Status) -> Option<String> {
+    let detail = RpcStatus::decode(status.details()).ok()?.details.into_iter().next()?;
+    let bytes = detail.value.as_slice();
+    match detail.type_url.strip_prefix(TYPE_PREFIX)? {
+        "NamespaceNotFoundError" => {
+            let error = NamespaceNotFoundError::decode(bytes).ok()?;
+            Some(format!("namespace {:?} not found", error.namespace))
+        }
+        "ShardNotFoundError" => {
+            let error = ShardNotFoundError::decode(bytes).ok()?;
+            Some(format!("shard not found {}:{}", error.namespace, error.shard_key))
+        }
+        "ShardDrainedError" => {
+            let error = ShardDrainedError::decode(bytes).ok()?;
+            Some(format!("shard drained {}:{}", error.namespace, error.shard_key))
+        }
+        _ => None,
+    }
+}
+
+/// `google.rpc.Status`.
+#[derive(Clone, PartialEq, Message)]
+struct RpcStatus {
+    #[prost(int32, tag = "1")]
+    code: i32,
+    #[prost(string, tag = "2")]
+    message: String,
+    #[prost(message, repeated, tag = "3")]
+    details: Vec<prost_types::Any>,
+}
+
+fn code_name(code: Code) -> &'static str {
+    match code {
+        Code::Ok => "ok",
+        Code::Cancelled => "cancelled",
+        Code::Unknown => "unknown",
+        Code::InvalidArgument => "invalid-argument",
+        Code::DeadlineExceeded => "deadline-exceeded",
+        Code::NotFound => "not-found",
+        Code::AlreadyExists => "already-exists",
+        Code::PermissionDenied => "permission-denied",
+        Code::ResourceExhausted => "resource-exhausted",
+        Code::FailedPrecondition => "failed-precondition",
+        Code::Aborted => "aborted",
+        Code::OutOfRange => "out-of-range",
+        Code::Unimplemented => "unimplemented",
+        Code::Internal => "internal",
+        Code::Unavailable => "unavailable",
+        Code::DataLoss => "data-loss",
+        Code::Unauthenticated => "unauthenticated",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_detail(code: Code, name: &str, detail: &impl Message) -> Status {
+        let any = prost_types::Any {
+            type_url: format!("{TYPE_PREFIX}{name}"),
+            value: detail.encode_to_vec(),
+        };
+        let status = RpcStatus { code: code as i32, message: "m".into(), details: vec![any] };
+        Status::with_details(code, "m", status.encode_to_vec().into())
+    }
+
+    fn text(status: &Status) -> String {
+        RpcError::new(status, "a:1").to_string()
+    }
+
+    #[test]
+    fn typed_errors_speak_for_themselves() {
+        let namespace = NamespaceNotFoundError { namespace: "x".into() };
+        let status = with_detail(Code::NotFound, "NamespaceNotFoundError", &namespace);
+        assert_eq!(text(&status), "namespace \"x\" not found");
+        let shard = ShardNotFoundError { namespace: "x".into(), shard_key: "7".into() };
+        let status = with_detail(Code::NotFound, "ShardNotFoundError", &shard);
+        assert_eq!(text(&status), "shard not found x:7");
+        let drained = ShardDrainedError { namespace: "x".into(), shard_key: "7".into() };
+        let status = with_detail(Code::FailedPrecondition, "ShardDrainedError", &drained);
+        assert_eq!(text(&status), "shard drained x:7");
+    }
+
+    #[test]
+    fn bad_requests_and_internal_errors_are_their_message() {
+        assert_eq!(text(&Status::invalid_argument("bad")), "bad");
+        assert_eq!(text(&Status::internal("broken")), "broken");
+    }
+
+    #[test]
+    fn the_rest_shows_its_code() {
+        assert_eq!(text(&Status::not_found("gone")), "code:not-found message:gone");
+        assert_eq!(text(&Status::permission_denied("no")), "code:permission-denied message:no");
+        assert!(
+            text(&Status::unavailable("down"))
+                .starts_with("code:unavailable message:down\nasked a:1")
+        );
+    }
+
+    #[test]
+    fn a_detail_that_is_no_status_is_ignored() {
+        let status = Status::with_details(Code::NotFound, "gone", vec![0xff_u8; 3].into());
+        assert_eq!(text(&status), "code:not-found message:gone");
+    }
+}

@@ -1,0 +1,143 @@
+//! What the machine remembers of one executor.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_placement::time::Time;
+use plimsoll_placement::view::Candidacy;
+
+use crate::ids::{SessionId, ShardId};
+use crate::settings::Settings;
+
+/// Free text that an executor says of itself.
+pub type Labels = Arc<BTreeMap<String, String>>;
+
+#[derive(Debug)]
+pub(crate) struct Executor {
+    pub(crate) id: Arc<str>,
+    pub(crate) host: Arc<str>,
+    pub(crate) metadata: Labels,
+    pub(crate) link: Link,
+    /// Of its last hello; 0: none, or it does not count them.
+    pub(crate) attempt: u64,
+    /// The lease that its last welcome gave. It counts on that one, whatever
+    /// the settings say since.
+    pub(crate) told_lease: Duration,
+    /// It wants no (more) work.
+    pub(crate) leaving: bool,
+    /// Its host is drained.
+    pub(crate) drained: bool,
+    /// Of the last heartbeat received, or when the server began to wait for it.
+    pub(crate) last_heard: Time,
+    /// A mass failure: it is not called dead before then.
+    pub(crate) held_until: Option<Time>,
+    /// Every shard whose `owner` it is, in no order.
+    pub(crate) shards: Vec<ShardId>,
+    /// Smoothed load of its measured shards, as of their last reports.
+    pub(crate) load: f64,
+    /// How many of its shards have been measured.
+    pub(crate) measured: usize,
+    /// The last status on the Go wire; 0 for sessions.
+    pub(crate) wire_status: i32,
+}
+
+/// How an executor speaks with us.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Link {
+    /// It is known from the store only.
+    Unheard,
+    /// It has a session, or had one a moment ago.
+    Session(Option<SessionId>),
+    /// It sends unary heartbeats.
+    Unary,
+}
+
+impl Executor {
+    pub(crate) fn new(id: Arc<str>, host: Arc<str>, link: Link, now: Time) -> Self {
+        Self {
+            id,
+            host,
+            metadata: Labels::default(),
+            link,
+            attempt: 0,
+            told_lease: Duration::ZERO,
+            leaving: false,
+            drained: false,
+            last_heard: now,
+            held_until: None,
+            shards: Vec::new(),
+            load: 0.0,
+            measured: 0,
+            wire_status: 0,
+        }
+    }
+
+    /// How long it may be silent. One that has not spoken since the server
+    /// started may speak either wire, so it gets the longer lease.
+    pub(crate) fn lease(&self, settings: &Settings) -> Duration {
+        match self.link {
+            Link::Session(_) => self.told_lease,
+            Link::Unary => settings.heartbeat_ttl,
+            Link::Unheard => settings.lease.max(settings.heartbeat_ttl),
+        }
+    }
+
+    /// When it is called dead if nothing is heard.
+    pub(crate) fn expires_at(&self, settings: &Settings) -> Time {
+        let lease_end = self.last_heard + self.lease(settings);
+        self.held_until.map_or(lease_end, |until| until.max(lease_end))
+    }
+
+    pub(crate) fn session(&self) -> Option<SessionId> {
+        match self.link {
+            Link::Session(session) => session,
+            Link::Unary | Link::Unheard => None,
+        }
+    }
+
+    /// Whether it may be given shards. One that has lost its session, or has
+    /// not been heard yet, keeps what it has and gets nothing.
+    pub(crate) fn candidacy(&self) -> Candidacy {
+        let in_touch = matches!(self.link, Link::Session(Some(_)) | Link::Unary);
+        if self.drained {
+            Candidacy::Drained
+        } else if self.leaving {
+            Candidacy::Leaving
+        } else if !in_touch || self.held_until.is_some() {
+            Candidacy::Silent
+        } else {
+            Candidacy::Open
+        }
+    }
+
+    /// It owns nothing and wants nothing: its silence says nothing.
+    pub(crate) fn has_left(&self) -> bool {
+        self.leaving && self.shards.is_empty()
+    }
+
+    /// A sign of life.
+    pub(crate) fn heard(&mut self, now: Time) {
+        self.last_heard = now;
+        self.held_until = None;
+    }
+
+    /// One word for people.
+    pub(crate) fn status(&self) -> &'static str {
+        match self.candidacy() {
+            Candidacy::Open => "active",
+            Candidacy::Drained => "drained",
+            Candidacy::Leaving => "leaving",
+            Candidacy::Silent => "silent",
+        }
+    }
+
+    /// Which wire it speaks.
+    pub(crate) fn protocol(&self) -> &'static str {
+        match self.link {
+            Link::Session(_) => "session",
+            Link::Unary => "unary",
+            Link::Unheard => "unheard",
+        }
+    }
+}

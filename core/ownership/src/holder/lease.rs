@@ -1,0 +1,57 @@
+//! How long an executor may go on without hearing from the server, as the
+//! executor itself counts it: from the moment it sent the last message that was
+//! acknowledged, less a margin. The server counts the whole lease from when it
+//! received that message, which was later: so the executor ends first.
+
+use std::time::Duration;
+
+use plimsoll_placement::time::Time;
+
+/// The lease of one executor; over until first renewed.
+#[derive(Clone, Debug)]
+pub(super) struct Lease {
+    /// One part in so many of the lease is left unused.
+    margin_divisor: u32,
+    /// What the server gives, less the margin.
+    usable: Duration,
+    /// When the last acknowledged message was sent.
+    proven: Option<Time>,
+}
+
+impl Lease {
+    pub(super) fn new(margin_divisor: u32) -> Self {
+        Self { margin_divisor, usable: Duration::ZERO, proven: None }
+    }
+
+    /// A welcome: the server gives `lease` from what was sent at `sent`.
+    pub(super) fn set(&mut self, lease: Duration, sent: Time) {
+        let margin = lease.checked_div(self.margin_divisor).unwrap_or_default();
+        self.usable = lease.saturating_sub(margin);
+        self.proven = Some(sent);
+    }
+
+    /// An acknowledgement of what was sent at `sent`.
+    pub(super) fn renew(&mut self, sent: Time) {
+        self.proven = self.proven.map(|before| before.max(sent));
+    }
+
+    /// Over, until the next welcome.
+    pub(super) fn end(&mut self) {
+        self.proven = None;
+    }
+
+    /// From this moment on nothing may run; `None` if that is so already.
+    pub(super) fn ends(&self) -> Option<Time> {
+        self.proven.map(|sent| sent + self.usable)
+    }
+
+    pub(super) fn holds(&self, now: Time) -> bool {
+        self.ends().is_some_and(|end| now < end)
+    }
+
+    /// When a silent stream is given up: after three quarters, so that the last
+    /// one is left for a hello on another. `None` if the lease is over.
+    pub(super) fn gives_up(&self) -> Option<Time> {
+        self.proven.map(|sent| sent + self.usable / 4 * 3)
+    }
+}

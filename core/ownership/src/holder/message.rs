@@ -1,0 +1,126 @@
+//! What passes between an executor, the server and the driver of its session, as
+//! plain data. The wire's own messages carry the same words.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A shard that an executor has, as its hello names it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Holding {
+    pub shard: Arc<str>,
+    /// The generation it was last granted under.
+    pub generation: u64,
+    /// Its stop is under way: it can no longer be kept.
+    pub stopping: bool,
+}
+
+/// What an executor says.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Outgoing {
+    /// Always the first on a stream. What is not in `running` does not run.
+    Hello { running: Vec<Holding> },
+    /// Extends the lease once it is acknowledged.
+    Beat { sequence: u64 },
+    /// The shard runs. Said again after every reconnect.
+    Started { shard: Arc<str>, generation: u64 },
+    /// The shard does not run, under this generation or any before it.
+    Stopped {
+        shard: Arc<str>,
+        generation: u64,
+        /// Why it could not start.
+        error: Option<String>,
+    },
+    /// The work of the shard is finished.
+    Done { shard: Arc<str>, generation: u64 },
+    /// No more work, please.
+    Leaving,
+    /// Nothing runs and nothing will.
+    Goodbye,
+}
+
+/// What the server says.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Incoming {
+    /// Answers the hello: `grants` are all shards that the executor may run.
+    Welcome {
+        lease: Duration,
+        beat: Duration,
+        grants: Vec<(Arc<str>, u64)>,
+    },
+    /// Shards and generations, beside those granted before.
+    Granted(Vec<(Arc<str>, u64)>),
+    /// Shards, generations and reasons.
+    Revoked(Vec<(Arc<str>, u64, String)>),
+    BeatAck {
+        sequence: u64,
+    },
+    /// Always the last on a stream.
+    Farewell(FarewellReason),
+}
+
+/// Why the server ended a session.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FarewellReason {
+    /// It answers a goodbye.
+    Goodbye,
+    /// A later session with the same executor id took over.
+    Replaced,
+    /// The lease had run out.
+    Expired,
+    NamespaceDeleted,
+    /// It goes down, or gives the namespace to another server.
+    ServerLeaving,
+}
+
+/// What the driver is to do.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Action {
+    /// Only for the stream of the last `connected`.
+    Send(Outgoing),
+    /// Start the shard, then call `started` once with this generation.
+    Start { shard: Arc<str>, generation: u64 },
+    /// Stop the shard, then call `stopped` once with this generation, that of its
+    /// start. It may come while the start still runs: then the start is to be
+    /// waited for or cancelled before the stop begins.
+    Stop { shard: Arc<str>, generation: u64, reason: StopReason },
+    /// Drop the stream, if there still is one, open another and call `connected`.
+    Reconnect(Pace),
+    /// Nothing runs and nothing follows.
+    Finished(Finish),
+}
+
+/// How soon to open the next stream.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Pace {
+    /// At once, to another server if there is one.
+    AtOnce,
+    /// As after any failure: soon, then less often.
+    BackOff,
+    /// There is little hope: seldom.
+    Slowly,
+}
+
+/// Why a shard is to stop.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum StopReason {
+    /// The server said so, with its own reason.
+    Revoked(String),
+    /// It is not among what the server granted anew after a reconnect.
+    NotGranted,
+    /// The server was silent too long, or said that it heard nothing too long.
+    LeaseLost,
+    /// Another process runs under the same executor id.
+    Replaced,
+    NamespaceDeleted,
+    /// The executor says goodbye.
+    Shutdown,
+}
+
+/// How a holder ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Finish {
+    /// By a goodbye, and the server needs nothing more.
+    Goodbye,
+    /// Another process took over the executor id.
+    Replaced,
+}

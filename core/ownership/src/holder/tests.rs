@@ -1,0 +1,376 @@
+use super::*;
+
+const LEASE: Duration = Duration::from_millis(2_000);
+const BEAT: Duration = Duration::from_millis(500);
+
+#[test]
+fn a_hello_is_the_first_word_on_a_stream() {
+    let mut holder = Holder::new(Settings::default());
+    holder.connected(at(0));
+    assert_eq!(actions(&mut holder), [send(hello(&[]))]);
+}
+
+#[test]
+fn a_grant_is_started_and_runs_once_the_start_is_over() {
+    let mut holder = welcomed(&[("1", 7)]);
+    assert_eq!(actions(&mut holder), [start("1", 7)]);
+    assert_eq!(holder.may_run(at(10), "1"), None);
+    holder.started(at(10), "1", 7, Ok(()));
+    assert_eq!(holder.may_run(at(10), "1"), Some(7));
+    assert_eq!(actions(&mut holder), [send(said_started("1", 7))]);
+}
+
+#[test]
+fn a_start_that_fails_is_told_with_its_error() {
+    let mut holder = welcomed(&[("1", 7)]);
+    actions(&mut holder);
+    holder.started(at(10), "1", 7, Err("disk full".into()));
+    let error = Some("disk full".to_owned());
+    assert_eq!(
+        actions(&mut holder),
+        [send(Outgoing::Stopped { shard: "1".into(), generation: 7, error })]
+    );
+    assert!(holder.is_empty());
+}
+
+#[test]
+fn a_revocation_is_confirmed_when_the_stop_is_over() {
+    let mut holder = running(&[("1", 7)]);
+    holder.handle(at(10), revoked("1", 7));
+    assert_eq!(holder.may_run(at(10), "1"), None);
+    assert_eq!(actions(&mut holder), [stop("1", 7, StopReason::Revoked("move".into()))]);
+    holder.stopped(at(20), "1", 7);
+    assert_eq!(actions(&mut holder), [send(said_stopped("1", 7))]);
+}
+
+#[test]
+fn a_revocation_of_what_does_not_run_is_confirmed_at_once() {
+    let mut holder = running(&[]);
+    holder.handle(at(10), revoked("9", 3));
+    assert_eq!(actions(&mut holder), [send(said_stopped("9", 3))]);
+}
+
+#[test]
+fn an_older_revocation_is_confirmed_and_stops_nothing() {
+    let mut holder = running(&[("1", 7)]);
+    holder.handle(at(10), revoked("1", 6));
+    assert_eq!(actions(&mut holder), [send(said_stopped("1", 6))]);
+    assert_eq!(holder.may_run(at(10), "1"), Some(7));
+}
+
+#[test]
+fn a_newer_grant_of_a_running_shard_is_adopted() {
+    let mut holder = running(&[("1", 7)]);
+    holder.handle(at(10), granted("1", 9));
+    assert_eq!(actions(&mut holder), []);
+    assert_eq!(holder.may_run(at(10), "1"), Some(9));
+    holder.handle(at(11), granted("1", 8));
+    assert_eq!(holder.may_run(at(11), "1"), Some(9));
+}
+
+#[test]
+fn a_grant_waits_for_the_stop_before_it() {
+    let mut holder = running(&[("1", 7)]);
+    holder.handle(at(10), revoked("1", 7));
+    holder.handle(at(11), granted("1", 8));
+    assert_eq!(actions(&mut holder).len(), 1);
+    holder.stopped(at(20), "1", 7);
+    assert_eq!(actions(&mut holder), [send(said_stopped("1", 7)), start("1", 8)]);
+}
+
+#[test]
+fn a_waiting_grant_that_is_revoked_is_not_started() {
+    let mut holder = running(&[("1", 7)]);
+    holder.handle(at(10), revoked("1", 7));
+    holder.handle(at(11), granted("1", 8));
+    holder.handle(at(12), revoked("1", 8));
+    actions(&mut holder);
+    holder.stopped(at(20), "1", 7);
+    assert_eq!(actions(&mut holder), [send(said_stopped("1", 8))]);
+}
+
+#[test]
+fn a_revocation_overtakes_a_start() {
+    let mut holder = welcomed(&[("1", 7)]);
+    holder.handle(at(10), revoked("1", 7));
+    let expected = [start("1", 7), stop("1", 7, StopReason::Revoked("move".into()))];
+    assert_eq!(actions(&mut holder), expected);
+    holder.started(at(11), "1", 7, Ok(()));
+    assert_eq!(holder.may_run(at(11), "1"), None);
+    holder.stopped(at(12), "1", 7);
+    assert_eq!(actions(&mut holder), [send(said_stopped("1", 7))]);
+}
+
+#[test]
+fn the_lease_counts_from_when_the_acknowledged_beat_was_sent() {
+    let mut holder = running(&[("1", 7)]);
+    assert_eq!(holder.lease_end(), Some(at(1_600)));
+    holder.handle_timeout(at(500));
+    assert_eq!(actions(&mut holder), [send(Outgoing::Beat { sequence: 1 })]);
+    holder.handle(at(900), Incoming::BeatAck { sequence: 1 });
+    assert_eq!(holder.lease_end(), Some(at(2_100)));
+}
+
+#[test]
+fn everything_stops_when_the_lease_is_over() {
+    let mut holder = running(&[("1", 7), ("2", 8)]);
+    holder.disconnected(at(100));
+    assert_eq!(actions(&mut holder), [Action::Reconnect(Pace::BackOff)]);
+    assert_eq!(holder.may_run(at(1_599), "1"), Some(7));
+    assert_eq!(holder.may_run(at(1_600), "1"), None);
+    assert_eq!(holder.poll_timeout(), Some(at(1_600)));
+    holder.handle_timeout(at(1_600));
+    let lost = StopReason::LeaseLost;
+    assert_eq!(actions(&mut holder), [stop("1", 7, lost.clone()), stop("2", 8, lost)]);
+}
+
+#[test]
+fn a_silent_server_is_left_before_the_lease_is_over() {
+    let mut holder = running(&[("1", 7)]);
+    holder.handle_timeout(at(500));
+    holder.handle_timeout(at(1_000));
+    actions(&mut holder);
+    assert_eq!(holder.poll_timeout(), Some(at(1_200)));
+    holder.handle_timeout(at(1_200));
+    assert_eq!(actions(&mut holder), [Action::Reconnect(Pace::AtOnce)]);
+    assert_eq!(holder.may_run(at(1_300), "1"), Some(7));
+}
+
+#[test]
+fn an_acknowledgement_of_an_earlier_stream_counts_for_nothing() {
+    let mut holder = running(&[("1", 7)]);
+    holder.handle_timeout(at(500));
+    holder.disconnected(at(510));
+    holder.connected(at(520));
+    holder.handle(at(530), Incoming::BeatAck { sequence: 1 });
+    assert_eq!(holder.lease_end(), Some(at(1_600)));
+}
+
+#[test]
+fn a_hello_after_a_reconnect_names_what_runs_and_what_stops() {
+    let mut holder = running(&[("1", 7), ("2", 8)]);
+    holder.handle(at(10), revoked("2", 8));
+    holder.disconnected(at(20));
+    actions(&mut holder);
+    holder.connected(at(30));
+    assert_eq!(actions(&mut holder), [send(hello(&[("1", 7, false), ("2", 8, true)]))]);
+}
+
+#[test]
+fn what_the_welcome_does_not_grant_is_stopped_and_confirmed() {
+    let mut holder = running(&[("1", 7), ("2", 8)]);
+    reconnect(&mut holder, 20);
+    holder.handle(at(40), welcome(&[("2", 8), ("3", 9)]));
+    let expected =
+        [stop("1", 7, StopReason::NotGranted), start("3", 9), send(said_started("2", 8))];
+    assert_eq!(actions(&mut holder), expected);
+    holder.stopped(at(50), "1", 7);
+    assert_eq!(actions(&mut holder), [send(said_stopped("1", 7))]);
+}
+
+#[test]
+fn a_welcome_that_comes_too_late_grants_nothing() {
+    let mut holder = Holder::new(Settings::default());
+    holder.connected(at(0));
+    actions(&mut holder);
+    holder.handle(at(1_700), welcome(&[("1", 7)]));
+    assert_eq!(actions(&mut holder), [Action::Reconnect(Pace::BackOff)]);
+    assert!(holder.is_empty());
+}
+
+#[test]
+fn a_missing_welcome_is_not_waited_for_forever() {
+    let mut holder = Holder::new(Settings::default());
+    holder.connected(at(0));
+    actions(&mut holder);
+    assert_eq!(holder.poll_timeout(), Some(at(5_000)));
+    holder.handle_timeout(at(5_000));
+    assert_eq!(actions(&mut holder), [Action::Reconnect(Pace::BackOff)]);
+}
+
+#[test]
+fn an_expired_lease_stops_everything_and_says_hello_again() {
+    let mut holder = running(&[("1", 7)]);
+    holder.handle(at(10), Incoming::Farewell(FarewellReason::Expired));
+    assert_eq!(holder.may_run(at(10), "1"), None);
+    let expected = [stop("1", 7, StopReason::LeaseLost), Action::Reconnect(Pace::AtOnce)];
+    assert_eq!(actions(&mut holder), expected);
+}
+
+#[test]
+fn a_replaced_executor_is_finished_when_everything_stopped() {
+    let mut holder = running(&[("1", 7)]);
+    holder.handle(at(10), Incoming::Farewell(FarewellReason::Replaced));
+    assert_eq!(actions(&mut holder), [stop("1", 7, StopReason::Replaced)]);
+    holder.stopped(at(20), "1", 7);
+    assert_eq!(actions(&mut holder), [Action::Finished(Finish::Replaced)]);
+    holder.connected(at(30));
+    assert_eq!(actions(&mut holder), []);
+}
+
+#[test]
+fn a_deleted_namespace_is_asked_for_seldom() {
+    let mut holder = running(&[("1", 7)]);
+    holder.handle(at(10), Incoming::Farewell(FarewellReason::NamespaceDeleted));
+    let expected = [stop("1", 7, StopReason::NamespaceDeleted), Action::Reconnect(Pace::Slowly)];
+    assert_eq!(actions(&mut holder), expected);
+}
+
+#[test]
+fn a_leaving_server_stops_nothing() {
+    let mut holder = running(&[("1", 7)]);
+    holder.handle(at(10), Incoming::Farewell(FarewellReason::ServerLeaving));
+    assert_eq!(actions(&mut holder), [Action::Reconnect(Pace::AtOnce)]);
+    assert_eq!(holder.may_run(at(10), "1"), Some(7));
+}
+
+#[test]
+fn leaving_is_said_again_on_every_stream() {
+    let mut holder = running(&[("1", 7)]);
+    holder.leave(at(10));
+    assert_eq!(actions(&mut holder), [send(Outgoing::Leaving)]);
+    holder.disconnected(at(20));
+    holder.connected(at(30));
+    let expected = [
+        Action::Reconnect(Pace::BackOff),
+        send(hello(&[("1", 7, false)])),
+        send(Outgoing::Leaving),
+    ];
+    assert_eq!(actions(&mut holder), expected);
+}
+
+#[test]
+fn a_goodbye_is_said_when_everything_stopped() {
+    let mut holder = running(&[("1", 7)]);
+    holder.goodbye(at(10));
+    let expected = [send(Outgoing::Leaving), stop("1", 7, StopReason::Shutdown)];
+    assert_eq!(actions(&mut holder), expected);
+    holder.stopped(at(20), "1", 7);
+    assert_eq!(actions(&mut holder), [send(said_stopped("1", 7)), send(Outgoing::Goodbye)]);
+    holder.handle(at(30), Incoming::Farewell(FarewellReason::Goodbye));
+    assert_eq!(actions(&mut holder), [Action::Finished(Finish::Goodbye)]);
+}
+
+#[test]
+fn a_goodbye_that_was_cut_off_is_said_again() {
+    let mut holder = running(&[]);
+    holder.goodbye(at(10));
+    holder.disconnected(at(20));
+    actions(&mut holder);
+    holder.connected(at(30));
+    let expected = [send(hello(&[])), send(Outgoing::Leaving), send(Outgoing::Goodbye)];
+    assert_eq!(actions(&mut holder), expected);
+}
+
+#[test]
+fn a_grant_during_a_goodbye_is_given_back() {
+    let mut holder = running(&[("1", 7)]);
+    holder.goodbye(at(10));
+    actions(&mut holder);
+    holder.handle(at(11), granted("2", 8));
+    assert_eq!(actions(&mut holder), [send(said_stopped("2", 8))]);
+}
+
+#[test]
+fn work_that_is_done_is_told_once_the_shard_runs_and_again_after_a_reconnect() {
+    let mut holder = welcomed(&[("1", 7)]);
+    actions(&mut holder);
+    holder.done(at(5), "1");
+    assert_eq!(actions(&mut holder), []);
+    holder.started(at(10), "1", 7, Ok(()));
+    let told = [send(said_started("1", 7)), send(said_done("1", 7))];
+    assert_eq!(actions(&mut holder), told);
+    reconnect(&mut holder, 20);
+    holder.handle(at(40), welcome(&[("1", 7)]));
+    assert_eq!(actions(&mut holder), told);
+}
+
+#[test]
+fn a_shard_that_stopped_by_itself_is_not_started_under_the_grant_it_confirms() {
+    let mut holder = running(&[("1", 7)]);
+    holder.disconnected(at(100));
+    holder.handle_timeout(at(1_600));
+    holder.connected(at(1_700));
+    actions(&mut holder);
+    holder.handle(at(1_710), welcome(&[("1", 7)]));
+    assert_eq!(actions(&mut holder), []);
+    holder.stopped(at(1_720), "1", 7);
+    assert_eq!(actions(&mut holder), [send(said_stopped("1", 7))]);
+}
+
+fn running(shards: &[(&str, u64)]) -> Holder {
+    let mut holder = welcomed(shards);
+    for (shard, generation) in shards {
+        holder.started(at(0), shard, *generation, Ok(()));
+    }
+    actions(&mut holder);
+    holder
+}
+
+fn welcomed(shards: &[(&str, u64)]) -> Holder {
+    let mut holder = Holder::new(Settings::default());
+    holder.connected(at(0));
+    actions(&mut holder);
+    holder.handle(at(0), welcome(shards));
+    holder
+}
+
+fn reconnect(holder: &mut Holder, millis: u64) {
+    holder.disconnected(at(millis));
+    holder.connected(at(millis));
+    actions(holder);
+}
+
+fn actions(holder: &mut Holder) -> Vec<Action> {
+    std::iter::from_fn(|| holder.poll_action()).collect()
+}
+
+fn at(millis: u64) -> Time {
+    Time::from_millis(millis)
+}
+
+fn send(message: Outgoing) -> Action {
+    Action::Send(message)
+}
+
+fn start(shard: &str, generation: u64) -> Action {
+    Action::Start { shard: shard.into(), generation }
+}
+
+fn stop(shard: &str, generation: u64, reason: StopReason) -> Action {
+    Action::Stop { shard: shard.into(), generation, reason }
+}
+
+fn hello(running: &[(&str, u64, bool)]) -> Outgoing {
+    let holding = |(shard, generation, stopping): &(&str, u64, bool)| Holding {
+        shard: (*shard).into(),
+        generation: *generation,
+        stopping: *stopping,
+    };
+    Outgoing::Hello { running: running.iter().map(holding).collect() }
+}
+
+fn said_started(shard: &str, generation: u64) -> Outgoing {
+    Outgoing::Started { shard: shard.into(), generation }
+}
+
+fn said_stopped(shard: &str, generation: u64) -> Outgoing {
+    Outgoing::Stopped { shard: shard.into(), generation, error: None }
+}
+
+fn said_done(shard: &str, generation: u64) -> Outgoing {
+    Outgoing::Done { shard: shard.into(), generation }
+}
+
+fn welcome(grants: &[(&str, u64)]) -> Incoming {
+    let grants = grants.iter().map(|(shard, generation)| ((*shard).into(), *generation)).collect();
+    Incoming::Welcome { lease: LEASE, beat: BEAT, grants }
+}
+
+fn granted(shard: &str, generation: u64) -> Incoming {
+    Incoming::Granted(vec![(shard.into(), generation)])
+}
+
+fn revoked(shard: &str, generation: u64) -> Incoming {
+    Incoming::Revoked(vec![(shard.into(), generation, "move".into())])
+}

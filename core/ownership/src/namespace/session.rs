@@ -1,0 +1,350 @@
+//! Executors with a session: a stream on which grants and revocations are pushed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_placement::time::Time;
+
+use super::Namespace;
+use super::liveness::Goodbye;
+use super::placing::Failure;
+use crate::action::{Action, Farewell, RevokeReason, Tell};
+use crate::event::What;
+use crate::executor::{Labels, Link};
+use crate::ids::{ExecutorId, SessionId, ShardId};
+use crate::shard::{Next, Phase};
+
+/// The longest wait before a shard that cannot start is tried again.
+const LONGEST_RETRY: Duration = Duration::from_secs(30);
+/// The first such wait; it doubles from there.
+const FIRST_RETRY: Duration = Duration::from_millis(500);
+
+/// The first message of a session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hello {
+    pub executor: Arc<str>,
+    pub host: Arc<str>,
+    pub metadata: Labels,
+    /// Grows with every hello of this executor, over restarts of its process
+    /// too (say, microseconds since 1970). 0: unknown, taken as the newest.
+    pub attempt: u64,
+    /// Everything that it runs, starts or stops.
+    pub running: Vec<Holding>,
+}
+
+/// A shard that an executor runs.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Holding {
+    pub shard: Arc<str>,
+    pub generation: u64,
+    /// Its stop is under way and cannot be taken back.
+    pub stopping: bool,
+}
+
+/// A later message of a session.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SessionEvent {
+    /// Loads: finite and not negative, those that changed.
+    Beat {
+        sequence: u64,
+        loads: Vec<(Arc<str>, f64)>,
+        metadata: Option<Labels>,
+    },
+    Started {
+        shard: Arc<str>,
+        generation: u64,
+    },
+    Stopped {
+        shard: Arc<str>,
+        generation: u64,
+        error: Option<String>,
+    },
+    Done {
+        shard: Arc<str>,
+        generation: u64,
+    },
+    Leaving,
+    Goodbye,
+}
+
+impl Namespace {
+    /// A session begins. It ends an earlier one of the same executor. A hello
+    /// that was overtaken by a later one on another stream counts for nothing:
+    /// what it lists was true long ago.
+    pub fn hello(&mut self, now: Time, session: SessionId, hello: &Hello) {
+        if self.is_overtaken(hello) {
+            let message = Tell::Farewell(Farewell::ServerLeaving);
+            return self.actions.push_back(Action::Tell { session, message });
+        }
+        let id = self.admit(now, session, hello);
+        self.set_labels(id, hello.metadata.clone());
+        let running: HashMap<&str, &Holding> =
+            hello.running.iter().map(|holding| (&*holding.shard, holding)).collect();
+        self.adopt_running(now, id, &hello.running);
+        for shard in self.shards_of(id).to_vec() {
+            self.compare(now, shard, &running);
+        }
+        self.welcome(id);
+        self.revoke_again(id);
+        self.gather(now);
+        self.cycle_soon(now);
+    }
+
+    /// A message on a session. Messages of sessions that have ended are ignored.
+    pub fn session_event(&mut self, now: Time, session: SessionId, event: SessionEvent) {
+        let Some(id) = self.sessions.get(&session).copied() else { return };
+        match event {
+            SessionEvent::Beat { sequence, loads, metadata } => {
+                self.beat(now, id, sequence, &loads, metadata);
+            }
+            SessionEvent::Started { shard, generation } => self.started(id, &shard, generation),
+            SessionEvent::Stopped { shard, generation, error } => {
+                self.stopped(now, id, &shard, generation, error);
+            }
+            SessionEvent::Done { shard, generation } => self.done(now, id, &shard, generation),
+            SessionEvent::Leaving => self.set_leaving(now, id, true),
+            SessionEvent::Goodbye => {
+                self.note_executor(now, What::Left, id, String::new());
+                self.bury(now, id, Goodbye::Said);
+            }
+        }
+    }
+
+    /// A stream has ended. The lease goes on.
+    pub fn session_closed(&mut self, session: SessionId) {
+        let Some(id) = self.sessions.remove(&session) else { return };
+        if let Some(executor) = self.executor_mut(id).filter(|e| e.session() == Some(session)) {
+            executor.link = Link::Session(None);
+        }
+    }
+
+    /// Ends every session, since the namespace goes or the server does.
+    pub fn close(&mut self, farewell: Farewell) {
+        let all: Vec<_> = self.executors.iter().map(|(slot, _)| ExecutorId::of(slot)).collect();
+        for id in all {
+            self.tell(id, Tell::Farewell(farewell));
+        }
+        self.sessions.clear();
+    }
+
+    fn is_overtaken(&self, hello: &Hello) -> bool {
+        let id = self.executor_ids.get(&hello.executor).copied();
+        let latest = id.and_then(|id| self.executor(id)).map_or(0, |executor| executor.attempt);
+        hello.attempt != 0 && hello.attempt <= latest
+    }
+
+    fn admit(&mut self, now: Time, session: SessionId, hello: &Hello) -> ExecutorId {
+        let id = match self.executor_ids.get(&hello.executor).copied() {
+            Some(id) => id,
+            None => self.join(now, &hello.executor, &hello.host, Link::Session(None)),
+        };
+        self.tell(id, Tell::Farewell(Farewell::Replaced));
+        if let Some(earlier) = self.executor(id).and_then(|executor| executor.session()) {
+            self.sessions.remove(&earlier);
+        }
+        self.sessions.insert(session, id);
+        self.set_host(id, hello.host.clone());
+        if let Some(executor) = self.executor_mut(id) {
+            executor.link = Link::Session(Some(session));
+            executor.wire_status = 0;
+            executor.leaving = false;
+            executor.attempt = hello.attempt;
+            executor.heard(now);
+        }
+        id
+    }
+
+    pub(super) fn join(
+        &mut self,
+        now: Time,
+        id: &Arc<str>,
+        host: &Arc<str>,
+        link: Link,
+    ) -> ExecutorId {
+        let slot = self.add_executor(now, id.clone(), host.clone(), link);
+        self.note_executor(now, What::Joined, slot, String::new());
+        slot
+    }
+
+    /// What the executor says it runs against what we believe.
+    fn compare(&mut self, now: Time, id: ShardId, running: &HashMap<&str, &Holding>) {
+        let Some(shard) = self.shard(id) else { return };
+        let holding = running.get(&*shard.key);
+        match (shard.phase, holding) {
+            (Phase::Revoking { .. }, None) => self.confirmed(now, id),
+            // It is not in the welcome, and is revoked once more after it.
+            (Phase::Revoking { .. }, Some(_)) => self.mark_revocation_told(id),
+            // The stop that is under way will be confirmed; a new grant, with a
+            // new generation, may come after it.
+            (Phase::Owned { .. }, Some(holding)) if holding.stopping => {
+                self.mark_told(id);
+                self.revoke_untold(now, id);
+            }
+            // It runs no more, or its process is another one: what is left of
+            // the earlier instance must not pass for the next.
+            (Phase::Owned { told: true }, None) => self.grant_anew(now, id),
+            (Phase::Owned { .. }, _) => self.mark_told(id),
+            (Phase::Unowned | Phase::Granting | Phase::Releasing, _) => {}
+        }
+    }
+
+    /// The same owner under a new generation.
+    fn grant_anew(&mut self, now: Time, id: ShardId) {
+        let Some(shard) = self.shard(id) else { return };
+        let because = shard.because;
+        if let Some(owner) = shard.owner {
+            self.grant(now, id, owner, because);
+        }
+    }
+
+    /// Waits for a stop that the executor began by itself.
+    fn revoke_untold(&mut self, now: Time, id: ShardId) {
+        let Some(shard) = self.shard_mut(id) else { return };
+        let (next, reason) = (Next::Anyone, RevokeReason::Stopping);
+        shard.enter(Phase::Revoking { next, reason, told: true }, now);
+    }
+
+    pub(super) fn mark_told(&mut self, id: ShardId) {
+        if let Some(Phase::Owned { told }) = self.shard_mut(id).map(|shard| &mut shard.phase) {
+            *told = true;
+        }
+    }
+
+    fn welcome(&mut self, id: ExecutorId) {
+        let owned = self.shards_of(id).iter().filter_map(|shard| self.shard(*shard));
+        let grants: Vec<_> = owned
+            .filter(|shard| shard.is_owned())
+            .map(|shard| (shard.key.clone(), shard.generation))
+            .collect();
+        let (lease, beat) = (self.settings.lease, self.settings.beat);
+        if let Some(executor) = self.executor_mut(id) {
+            executor.told_lease = lease;
+        }
+        self.tell(id, Tell::Welcome { lease, beat, grants });
+    }
+
+    /// Names every shard that must be confirmed with its present generation: a
+    /// stop that began under an earlier one would confirm only that.
+    fn revoke_again(&mut self, id: ExecutorId) {
+        let all = self.shards_of(id).iter().filter_map(|shard| self.shard(*shard));
+        let revocations: Vec<_> = all
+            .filter_map(|shard| match shard.phase {
+                Phase::Revoking { reason, .. } => Some(Tell::Revoked {
+                    shard: shard.key.clone(),
+                    generation: shard.generation,
+                    reason,
+                }),
+                _ => None,
+            })
+            .collect();
+        for revocation in revocations {
+            self.tell(id, revocation);
+        }
+    }
+
+    /// Has every session begin anew, so that it hears the lease and the beat.
+    pub(super) fn end_sessions(&mut self) {
+        let sessions: Vec<_> = self
+            .executors
+            .iter()
+            .filter_map(|(slot, executor)| Some((ExecutorId::of(slot), executor.session()?)))
+            .collect();
+        for (id, session) in sessions {
+            self.tell(id, Tell::Farewell(Farewell::ServerLeaving));
+            self.session_closed(session);
+        }
+    }
+
+    fn beat(
+        &mut self,
+        now: Time,
+        id: ExecutorId,
+        sequence: u64,
+        loads: &[(Arc<str>, f64)],
+        metadata: Option<Labels>,
+    ) {
+        let Some(executor) = self.executor_mut(id) else { return };
+        executor.heard(now);
+        self.tell(id, Tell::BeatAck { sequence });
+        if let Some(metadata) = metadata {
+            self.set_labels(id, metadata);
+        }
+        for (key, load) in loads {
+            self.measured_change(now, id, key, *load);
+        }
+    }
+
+    fn measured_change(&mut self, now: Time, id: ExecutorId, key: &str, load: f64) {
+        let time_constant = self.settings.policy.greedy.load_smoothing_time_constant;
+        self.with_owned(id, key, |shard| shard.measure_change(load, now, time_constant));
+    }
+
+    /// Changes the load of a shard and its owner's sums together.
+    pub(super) fn with_owned(
+        &mut self,
+        id: ExecutorId,
+        key: &str,
+        measure: impl FnOnce(&mut crate::shard::Shard),
+    ) {
+        let Some(shard_id) = self.shard_ids.get(key) else { return };
+        let Some(shard) = self.shards.get_mut(shard_id.slot()) else { return };
+        if shard.owner != Some(id) {
+            return;
+        }
+        let Some(executor) = self.executors.get_mut(id.slot()) else { return };
+        if shard.is_measured() {
+            executor.load -= shard.smoothed();
+        } else {
+            executor.measured += 1;
+        }
+        measure(shard);
+        executor.load += shard.smoothed();
+    }
+
+    fn started(&mut self, id: ExecutorId, key: &str, generation: u64) {
+        if let Some(shard) = self.held(id, key, generation) {
+            self.failures.remove(&shard);
+        }
+    }
+
+    fn stopped(
+        &mut self,
+        now: Time,
+        id: ExecutorId,
+        key: &str,
+        generation: u64,
+        error: Option<String>,
+    ) {
+        let Some(shard) = self.held(id, key, generation) else { return };
+        match self.shard(shard).map(|shard| shard.phase) {
+            Some(Phase::Revoking { .. }) => self.confirmed(now, shard),
+            Some(Phase::Owned { .. }) => self.failed(now, shard, error),
+            Some(Phase::Unowned | Phase::Granting | Phase::Releasing) | None => {}
+        }
+    }
+
+    /// The owner could not start it, or stopped it by itself: somebody else is
+    /// tried after a while.
+    fn failed(&mut self, now: Time, id: ShardId, error: Option<String>) {
+        let error = error.unwrap_or_else(|| "stopped by its executor".to_owned());
+        self.note_shard(now, What::Failed, id, error.clone());
+        let count = self.failures.get(&id).map_or(0, |failure| failure.count) + 1;
+        let wait = FIRST_RETRY.saturating_mul(1 << (count - 1).min(10)).min(LONGEST_RETRY);
+        self.failures.insert(id, Failure { count, retry_at: now + wait, error });
+        self.orphan(now, id);
+    }
+
+    fn done(&mut self, now: Time, id: ExecutorId, key: &str, generation: u64) {
+        if let Some(shard) = self.held(id, key, generation) {
+            self.finish(now, shard);
+        }
+    }
+
+    /// The shard of that key if this executor has it by that very grant.
+    fn held(&self, id: ExecutorId, key: &str, generation: u64) -> Option<ShardId> {
+        let shard_id = self.shard_id(key)?;
+        let shard = self.shard(shard_id)?;
+        (shard.owner == Some(id) && shard.generation == generation).then_some(shard_id)
+    }
+}

@@ -1,0 +1,17 @@
+//! One namespace in virtual time, one promise a test.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod drains;
+mod ephemeral;
+mod explanations;
+mod grants;
+mod leases;
+mod orders;
+mod quarantine;
+mod restart;
+mod sessions;
+#[path = "../common/store.rs"]
+mod store;
+mod unary;
+mod world;

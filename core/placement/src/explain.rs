@@ -1,0 +1,178 @@
+//! Reasons as sentences, with their figures: the same for the command line, the
+//! console and the log. Names come from the caller, who has them.
+
+use crate::measures::Balance;
+use crate::plan::{HeldHost, HoldReason, Move, MoveReason, StopReason};
+use crate::policy::{Mode, Policy};
+
+impl Move {
+    /// Which shard goes where and why: "shard orders moves from host-4 to
+    /// host-1 with a load of 3.2: host-4 was too hot (balance)".
+    pub fn sentence(&self, shard: &str, from: Option<&str>, to: &str) -> String {
+        let path = from
+            .map_or_else(|| format!("goes to {to}"), |from| format!("moves from {from} to {to}"));
+        let because = self.reason.because(from.unwrap_or("nobody"), to);
+        let Self { load, reason, .. } = self;
+        format!("shard {shard} {path} with a load of {}: {because} ({reason})", figure(*load))
+    }
+}
+
+impl MoveReason {
+    fn because(self, from: &str, to: &str) -> String {
+        match self {
+            Self::Unowned => "nobody had it".into(),
+            Self::HostDrained => format!("the host of {from} is drained"),
+            Self::ExecutorLeaving => format!("{from} is leaving"),
+            Self::FillEmpty => format!("{to} had nothing"),
+            Self::Balance => format!("{from} was too hot"),
+            Self::Ring => "the ring has it there".into(),
+        }
+    }
+}
+
+impl HeldHost {
+    /// Why a hot host stays as it is: "host-4 carries 1.31 of the mean and
+    /// stays: every shard that would help moved less than 60s ago (cooldown)".
+    /// `mean` is that of [`Report::after`](crate::plan::Report::after).
+    pub fn sentence(&self, name: &str, mean: f64, policy: &Policy) -> String {
+        let Self { load, reason, .. } = self;
+        let share = if mean > 0.0 { load / mean } else { 1.0 };
+        format!(
+            "{name} carries {share:.2} of the mean and stays: {} ({reason})",
+            reason.because(policy)
+        )
+    }
+}
+
+impl HoldReason {
+    fn because(self, policy: &Policy) -> String {
+        match self {
+            Self::Cooldown => {
+                let cooldown = policy.greedy.per_shard_cooldown;
+                format!("every shard that would help moved less than {cooldown:?} ago")
+            }
+            Self::Budget => format!("the budget of {} is spent", budget(policy)),
+            Self::NoShardFits => {
+                "each of its shards is so large that the coldest host would end up as hot".into()
+            }
+            Self::OverloadsTarget => {
+                "its hottest shard would make the coldest host as hot or hotter".into()
+            }
+            Self::Unmeasured => "none of its shards has a measured load worth a move".into(),
+            Self::Frozen => "balance is frozen by an operator".into(),
+            Self::NoColdHost => format!(
+                "no host is below {} of the mean, and the imbalance is not severe",
+                policy.greedy.hysteresis_lower_band
+            ),
+            Self::InHandover => "the shards that would help are in handover".into(),
+        }
+    }
+}
+
+impl StopReason {
+    /// Why the cycle stopped where it did: "stopped with the hottest host at
+    /// 1.08 of the mean: every host is inside the bands (balanced)".
+    pub fn sentence(self, after: &Balance, policy: &Policy) -> String {
+        let hottest = after.max_over_mean();
+        let because = self.because(policy);
+        format!("stopped with the hottest host at {hottest:.2} of the mean: {because} ({self})")
+    }
+
+    fn because(self, policy: &Policy) -> String {
+        match self {
+            Self::Balanced => balanced(policy),
+            Self::Budget => format!("the budget of {} is spent", budget(policy)),
+            Self::Stuck => "no move would help the hosts that are too hot".into(),
+            Self::Frozen => "balance is frozen by an operator".into(),
+            Self::TooFewExecutors => "fewer than two executors are open".into(),
+            Self::Unmeasured => "no load has been measured yet".into(),
+        }
+    }
+}
+
+fn balanced(policy: &Policy) -> String {
+    match policy.mode {
+        Mode::Ring => "every shard is where the ring has it".into(),
+        Mode::Naive => {
+            let deviation = policy.naive.max_deviation;
+            format!("the hottest host carries less than {deviation} times what the coldest does")
+        }
+        Mode::Greedy => {
+            let upper = policy.greedy.hysteresis_upper_band;
+            format!("no host is above {upper} of the mean")
+        }
+    }
+}
+
+fn budget(policy: &Policy) -> String {
+    match policy.mode {
+        Mode::Naive => "one move a cycle".into(),
+        Mode::Ring | Mode::Greedy => {
+            let percent = policy.greedy.move_budget_proportion * 100.0;
+            format!("{}% of all shards a cycle", figure(percent))
+        }
+    }
+}
+
+/// A figure to three digits: enough to compare, short enough to read.
+fn figure(value: f64) -> String {
+    let before_point = if value > 0.0 { value.log10().floor() as i32 + 1 } else { 1 };
+    let decimals = usize::try_from(3 - before_point).unwrap_or(0).min(9);
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::{ExecutorIndex, ShardIndex};
+
+    fn moved(from: Option<u32>, reason: MoveReason) -> Move {
+        let from = from.map(ExecutorIndex);
+        Move { shard: ShardIndex(0), from, to: ExecutorIndex(1), load: 3.2, reason }
+    }
+
+    #[test]
+    fn a_move_says_which_where_how_heavy_and_why() {
+        assert_eq!(
+            moved(Some(0), MoveReason::Balance).sentence("orders", Some("host-4"), "host-1"),
+            "shard orders moves from host-4 to host-1 with a load of 3.2: host-4 was too hot (balance)"
+        );
+        assert_eq!(
+            moved(None, MoveReason::Unowned).sentence("orders", None, "host-1"),
+            "shard orders goes to host-1 with a load of 3.2: nobody had it (unowned)"
+        );
+    }
+
+    #[test]
+    fn a_held_host_says_how_hot_it_is_and_why_it_stays() {
+        let held =
+            HeldHost { executor: ExecutorIndex(0), load: 131.0, reason: HoldReason::Cooldown };
+        assert_eq!(
+            held.sentence("host-4", 100.0, &Policy::default()),
+            "host-4 carries 1.31 of the mean and stays: \
+             every shard that would help moved less than 60s ago (cooldown)"
+        );
+    }
+
+    #[test]
+    fn a_stop_says_how_uneven_things_are_and_why_that_is_all() {
+        let after = Balance::of(&[9.0, 11.0], 1.0);
+        assert_eq!(
+            StopReason::Budget.sentence(&after, &Policy::default()),
+            "stopped with the hottest host at 1.10 of the mean: \
+             the budget of 1% of all shards a cycle is spent (budget)"
+        );
+        assert_eq!(
+            StopReason::Balanced.sentence(&after, &Policy::default()),
+            "stopped with the hottest host at 1.10 of the mean: \
+             no host is above 1.15 of the mean (balanced)"
+        );
+    }
+
+    #[test]
+    fn figures_have_three_digits() {
+        let figures = [0.0, 0.001234, 0.5, 1.0, 12.34, 999.96, 123_456.7].map(figure);
+        assert_eq!(figures, ["0", "0.00123", "0.5", "1", "12.3", "1000", "123457"]);
+    }
+}

@@ -1,0 +1,20 @@
+//! Where shards go: planners, measures of balance, and the reasons.
+//!
+//! Pure: a view of a namespace in, a plan with its report out. It knows no
+//! lease, no generation and no wire; it reads no clock.
+
+pub mod check;
+pub mod explain;
+pub mod load;
+pub mod measures;
+pub mod placer;
+pub mod plan;
+pub mod planner;
+pub mod policy;
+pub mod ring;
+pub mod smoothing;
+pub mod snapshot;
+pub mod time;
+pub mod view;
+
+pub use planner::plan;

@@ -1,0 +1,180 @@
+//! A plan: the moves of one cycle, each with its reason, and the reasons for
+//! every move that was not made. An empty report means "nothing to do", never
+//! "unknown".
+
+use std::fmt;
+
+use crate::measures::Balance;
+use crate::view::{ExecutorIndex, ShardIndex};
+
+/// How much of planning a cycle is for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Scope {
+    /// Only shards that have nobody or must leave: after a death or a drain.
+    Forced,
+    /// Those, and the moves for balance.
+    Full,
+    /// As `Full`, with balance frozen by an operator: the report says so.
+    Frozen,
+}
+
+/// What one cycle decided.
+#[derive(Clone, Debug)]
+#[must_use = "a plan that nobody carries out moves nothing"]
+pub struct Plan {
+    pub moves: Vec<Move>,
+    pub report: Report,
+}
+
+/// One shard to one new owner.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Move {
+    pub shard: ShardIndex,
+    /// `None`: nobody had it.
+    pub from: Option<ExecutorIndex>,
+    pub to: ExecutorIndex,
+    /// The load that the planner counted for it.
+    pub load: f64,
+    pub reason: MoveReason,
+}
+
+/// Why a shard moves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MoveReason {
+    /// It had no owner.
+    Unowned,
+    /// Its host is drained.
+    HostDrained,
+    /// Its executor is leaving.
+    ExecutorLeaving,
+    /// An executor had nothing at all.
+    FillEmpty,
+    /// Its host was too hot.
+    Balance,
+    /// The ring puts it elsewhere.
+    Ring,
+}
+
+/// Why things are as they are after a cycle.
+#[derive(Clone, Debug, Default)]
+#[must_use = "an unread report is not actionable"]
+pub struct Report {
+    /// Over open executors, before the moves and after them.
+    pub before: Balance,
+    pub after: Balance,
+    /// One for every host left hot, in order of load.
+    pub held: Vec<HeldHost>,
+    /// Shards that have no owner, or must leave theirs, and could not be placed
+    /// since no executor is open.
+    pub unplaced: usize,
+    /// Why the cycle as a whole stopped where it did.
+    pub stopped: Option<StopReason>,
+}
+
+/// A host that stays too hot, and why.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeldHost {
+    pub executor: ExecutorIndex,
+    pub load: f64,
+    pub reason: HoldReason,
+}
+
+/// Why a hot host was left alone.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum HoldReason {
+    /// Every shard that would help has moved too recently.
+    Cooldown,
+    /// The cycle's budget of moves was spent.
+    Budget,
+    /// No shard is small enough to make the pair more even.
+    NoShardFits,
+    /// Every shard that would help would make the target hot.
+    OverloadsTarget,
+    /// None of its shards has been measured, or all are next to nothing.
+    Unmeasured,
+    /// Balance is frozen.
+    Frozen,
+    /// No host is below the lower band.
+    NoColdHost,
+    /// Its shards are already in handover.
+    InHandover,
+}
+
+/// Why a cycle made no (more) moves for balance.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum StopReason {
+    /// Every host is inside the bands.
+    Balanced,
+    /// The budget was spent.
+    Budget,
+    /// Hot hosts remain and no move helps them: see [`Report::held`].
+    Stuck,
+    /// Balance is frozen.
+    Frozen,
+    /// Fewer than two executors are open.
+    TooFewExecutors,
+    /// No load has been measured.
+    Unmeasured,
+}
+
+impl MoveReason {
+    /// The word used on the wire, in metrics and in logs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unowned => "unowned",
+            Self::HostDrained => "host-drain",
+            Self::ExecutorLeaving => "leaving",
+            Self::FillEmpty => "fill-empty",
+            Self::Balance => "balance",
+            Self::Ring => "ring",
+        }
+    }
+}
+
+impl HoldReason {
+    /// The word used on the wire, in metrics and in logs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Cooldown => "cooldown",
+            Self::Budget => "budget",
+            Self::NoShardFits => "no-shard-fits",
+            Self::OverloadsTarget => "overloads-target",
+            Self::Unmeasured => "unmeasured",
+            Self::Frozen => "frozen",
+            Self::NoColdHost => "no-cold-host",
+            Self::InHandover => "in-handover",
+        }
+    }
+}
+
+impl StopReason {
+    /// The word used on the wire, in metrics and in logs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Balanced => "balanced",
+            Self::Budget => "budget",
+            Self::Stuck => "stuck",
+            Self::Frozen => "frozen",
+            Self::TooFewExecutors => "too-few-executors",
+            Self::Unmeasured => "unmeasured",
+        }
+    }
+}
+
+impl fmt::Display for MoveReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for HoldReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

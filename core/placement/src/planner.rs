@@ -1,0 +1,70 @@
+//! One cycle: from what is to what should be, with every reason.
+//!
+//! A plan is a list of phases over one draft. Work that is forced comes first
+//! and costs no budget; then an executor that has nothing gets something; then
+//! the mode of the namespace evens out the rest. A shard moves at most once.
+//!
+//! Refuses to carry anything out, to remember anything between cycles, and to
+//! touch a shard that is in handover.
+//!
+//! Deterministic, and blind to the order in which executors and shards are
+//! listed: ties are settled by ids and key hashes, and sums do not depend on
+//! the order of their parts.
+
+mod by_host;
+mod draft;
+mod fill_empty;
+mod forced;
+mod greedy;
+mod ladder;
+mod naive;
+mod ring;
+mod shelf;
+mod verdict;
+
+use crate::check::check;
+use crate::plan::{Plan, Scope};
+use crate::policy::{Mode, Policy};
+use crate::time::Time;
+use crate::view::View;
+
+use draft::Draft;
+use verdict::Verdict;
+
+/// The moves of one cycle, and why things stay as they are otherwise. Owners in
+/// the view must be positions of its executors, and loads must have passed
+/// [`check_load`](crate::load::check_load).
+pub fn plan(now: Time, view: &View, policy: &Policy, scope: Scope) -> Plan {
+    let mut draft = Draft::new(now, view, policy);
+    let before = draft.balance();
+
+    let unplaced = forced::place(&mut draft);
+    let verdict = match scope {
+        Scope::Forced => Verdict::default(),
+        Scope::Frozen => frozen(&draft),
+        Scope::Full => {
+            fill_empty::fill(&mut draft);
+            even_out(&mut draft)
+        }
+    };
+
+    let plan = draft.into_plan(before, unplaced, verdict);
+    debug_assert_eq!(check(now, view, policy, &plan), []);
+    plan
+}
+
+fn even_out(draft: &mut Draft<'_>) -> Verdict {
+    match draft.policy.mode {
+        Mode::Ring => ring::follow(draft),
+        Mode::Naive => naive::balance(draft),
+        Mode::Greedy => greedy::balance(draft),
+    }
+}
+
+fn frozen(draft: &Draft<'_>) -> Verdict {
+    match draft.policy.mode {
+        Mode::Ring => Verdict::frozen(draft, []),
+        Mode::Naive => Verdict::frozen(draft, naive::hot(draft)),
+        Mode::Greedy => Verdict::frozen(draft, greedy::hot(draft)),
+    }
+}

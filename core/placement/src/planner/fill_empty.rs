@@ -1,0 +1,93 @@
+//! An executor that has nothing gets something at once.
+//!
+//! A new host would otherwise wait for the bands and the budget: at 1 % a cycle,
+//! most of a minute during which the capacity that somebody added does nothing.
+//! So this phase spends no budget and waits for no cooldown, as in the Go server
+//! (step 8 of its pass), whose number of shards is the ceiling here. The Go
+//! server takes any shards in turn; this takes from the most loaded host the
+//! shard that evens the two out most, and stops once the new one has its share.
+//!
+//! Not in ring mode, where the ring says what a new executor gets.
+
+use crate::plan::MoveReason;
+use crate::policy::Mode;
+use crate::view::{ExecutorIndex, ShardIndex};
+
+use super::by_host::ByHost;
+use super::draft::Draft;
+use super::ladder::Ladder;
+use super::shelf::Shelf;
+
+pub(super) fn fill(draft: &mut Draft<'_>) {
+    let (empty, full) = split(draft);
+    if draft.policy.mode == Mode::Ring || empty.is_empty() || full.is_empty() {
+        return;
+    }
+    let enough = enough(draft);
+    let mut filling = Filling { ladder: Ladder::new(draft), shelves: shelves(draft, &full) };
+    for _ in 0..ceiling(draft, &full) {
+        for &executor in &empty {
+            if draft.load(executor) < enough {
+                filling.give_one(draft, executor);
+            }
+        }
+    }
+}
+
+/// Open executors without shards, and with some.
+fn split(draft: &Draft<'_>) -> (Vec<ExecutorIndex>, Vec<ExecutorIndex>) {
+    draft.open().iter().partition(|&&executor| draft.tally(executor).shards == 0)
+}
+
+/// The load at which a new executor has its share.
+fn enough(draft: &Draft<'_>) -> f64 {
+    match draft.policy.mode {
+        Mode::Greedy => draft.mean() * draft.policy.greedy.hysteresis_lower_band,
+        Mode::Ring | Mode::Naive => draft.mean(),
+    }
+}
+
+/// The most shards that one new executor is given: what is left a host if those
+/// with the fewest are all there is to share.
+fn ceiling(draft: &Draft<'_>, full: &[ExecutorIndex]) -> usize {
+    let fewest = full.iter().map(|&executor| draft.tally(executor).shards).min().unwrap_or(0);
+    fewest * full.len() / draft.open().len()
+}
+
+/// By executor: what may be taken from it.
+fn shelves(draft: &Draft<'_>, full: &[ExecutorIndex]) -> Vec<Shelf> {
+    let by_host = ByHost::new(draft);
+    let mut shelves: Vec<Shelf> = draft.view.executors.iter().map(|_| Shelf::default()).collect();
+    for &executor in full {
+        let shards = by_host.shards(executor).iter().copied();
+        let free = shards.filter(|&shard| draft.is_free(shard));
+        shelves[executor.0 as usize] = Shelf::new(draft, free);
+    }
+    shelves
+}
+
+struct Filling {
+    ladder: Ladder,
+    shelves: Vec<Shelf>,
+}
+
+impl Filling {
+    fn give_one(&mut self, draft: &mut Draft<'_>, to: ExecutorIndex) {
+        if let Some((shard, from)) = self.take_for(draft.load(to)) {
+            let before = [from, to].map(|executor| (executor, draft.load(executor)));
+            draft.shift(shard, to, MoveReason::FillEmpty);
+            for (executor, load) in before {
+                self.ladder.reorder(executor, load, draft.load(executor));
+            }
+        }
+    }
+
+    /// From the most loaded host that has a shard which fits.
+    fn take_for(&mut self, load: f64) -> Option<(ShardIndex, ExecutorIndex)> {
+        let Self { ladder, shelves } = self;
+        ladder.hottest_first().find_map(|(from, hot)| {
+            let shard = shelves[from.0 as usize].take_best(hot - load)?;
+            Some((shard, from))
+        })
+    }
+}

@@ -1,0 +1,42 @@
+//! Why moving for balance ended, in parts of the report.
+
+use crate::plan::{HeldHost, HoldReason, StopReason};
+use crate::view::ExecutorIndex;
+
+use super::draft::Draft;
+
+#[derive(Debug, Default)]
+pub(super) struct Verdict {
+    /// Hottest first.
+    pub(super) held: Vec<HeldHost>,
+    pub(super) stopped: Option<StopReason>,
+}
+
+impl Verdict {
+    pub(super) fn stopped(reason: StopReason) -> Self {
+        Self { held: Vec::new(), stopped: Some(reason) }
+    }
+
+    /// The verdict on hosts left hot, hottest first: balanced if there are
+    /// none, out of budget if a move would help one, stuck otherwise.
+    pub(super) fn on(held: Vec<HeldHost>) -> Self {
+        let stopped = if held.is_empty() {
+            StopReason::Balanced
+        } else if held.iter().any(|host| host.reason == HoldReason::Budget) {
+            StopReason::Budget
+        } else {
+            StopReason::Stuck
+        };
+        Self { held, stopped: Some(stopped) }
+    }
+
+    /// Frozen by an operator, with these hosts hot.
+    pub(super) fn frozen(draft: &Draft<'_>, hot: impl IntoIterator<Item = ExecutorIndex>) -> Self {
+        let held = |executor| held(draft, executor, HoldReason::Frozen);
+        Self { held: hot.into_iter().map(held).collect(), stopped: Some(StopReason::Frozen) }
+    }
+}
+
+pub(super) fn held(draft: &Draft<'_>, executor: ExecutorIndex, reason: HoldReason) -> HeldHost {
+    HeldHost { executor, load: draft.load(executor), reason }
+}

@@ -1,0 +1,15 @@
+//! What the planner promises, from outside: in figures, in properties, against
+//! a plain transcription of the reference, and in scenarios.
+
+#[cfg(test)]
+mod oracle;
+#[cfg(test)]
+mod placing;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod rest;
+#[cfg(test)]
+mod snapshots;
+#[cfg(test)]
+mod views;

@@ -1,0 +1,97 @@
+//! Random views and policies, as a caller that keeps to the rules may have them.
+
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+use plimsoll_placement::plan::Scope;
+use plimsoll_placement::policy::{Greedy, Mode, Naive, Policy};
+use plimsoll_placement::ring::key_hash;
+use plimsoll_placement::time::Time;
+use plimsoll_placement::view::{Candidacy, ExecutorIndex, ExecutorView, Load, ShardView, View};
+
+/// When every plan of a property is made.
+pub(crate) const NOW: Time = Time::from_millis(1_000_000);
+
+pub(crate) fn any_view() -> impl Strategy<Value = View> {
+    (vec(any_candidacy(), 0..9)).prop_flat_map(|candidacies| {
+        let executors = executors(&candidacies);
+        vec(any_shard(executors.len()), 0..60)
+            .prop_map(move |shards| View { executors: executors.clone(), shards: numbered(shards) })
+    })
+}
+
+pub(crate) fn any_policy() -> impl Strategy<Value = Policy> {
+    let greedy = (0..120u64, 0.0..0.5f64, 1.0..1.5f64, 0.5..1.0f64, 1.0..2.0f64).prop_map(
+        |(cooldown, budget, upper, lower, severe)| Greedy {
+            per_shard_cooldown: Duration::from_secs(cooldown),
+            move_budget_proportion: budget,
+            hysteresis_upper_band: upper,
+            hysteresis_lower_band: lower,
+            severe_imbalance_ratio: severe,
+            ..Greedy::default()
+        },
+    );
+    (any_mode(), 1.0..3.0f64, greedy).prop_map(|(mode, max_deviation, greedy)| Policy {
+        mode,
+        naive: Naive { max_deviation },
+        greedy,
+    })
+}
+
+fn any_mode() -> impl Strategy<Value = Mode> {
+    prop_oneof![Just(Mode::Ring), Just(Mode::Naive), Just(Mode::Greedy)]
+}
+
+pub(crate) fn any_scope() -> impl Strategy<Value = Scope> {
+    prop_oneof![Just(Scope::Forced), Just(Scope::Full), Just(Scope::Frozen)]
+}
+
+fn any_candidacy() -> impl Strategy<Value = Candidacy> {
+    prop_oneof![
+        6 => Just(Candidacy::Open),
+        1 => Just(Candidacy::Drained),
+        1 => Just(Candidacy::Leaving),
+        1 => Just(Candidacy::Silent),
+    ]
+}
+
+fn executors(candidacies: &[Candidacy]) -> Vec<ExecutorView> {
+    let executor = |(number, &candidacy): (usize, &Candidacy)| ExecutorView {
+        id: format!("executor-{number}").into(),
+        candidacy,
+    };
+    candidacies.iter().enumerate().map(executor).collect()
+}
+
+fn any_shard(executors: usize) -> impl Strategy<Value = ShardView> {
+    let owner = option::weighted(0.9, 0..executors.max(1) as u32)
+        .prop_map(move |owner| owner.filter(|_| executors > 0).map(ExecutorIndex));
+    let moved_at =
+        option::of((0..200u64).prop_map(|ago| Time::from_millis(1_000_000 - ago * 1000)));
+    (owner, option::weighted(0.8, any_load()), moved_at, prop::bool::weighted(0.1)).prop_map(
+        |(owner, load, moved_at, fixed)| ShardView { key_hash: 0, owner, load, moved_at, fixed },
+    )
+}
+
+/// Mostly common numbers, so that ties occur; sometimes extreme ones.
+fn any_load() -> impl Strategy<Value = Load> {
+    let figure = || {
+        prop_oneof![
+            3 => (0..10u32).prop_map(f64::from),
+            3 => 0.0..100.0f64,
+            1 => prop_oneof![Just(0.0), Just(0.1), Just(1e-300), Just(1e12), Just(1e100)],
+        ]
+    };
+    (figure(), figure()).prop_map(|(smoothed, reported)| Load { smoothed, reported })
+}
+
+/// Every shard with the hash of its number as a key.
+fn numbered(mut shards: Vec<ShardView>) -> Vec<ShardView> {
+    for (key, shard) in shards.iter_mut().enumerate() {
+        shard.key_hash = key_hash(&key.to_string());
+    }
+    shards
+}

@@ -1,0 +1,20 @@
+//! What must outlive a server: namespaces, who owns which shard, drains, and a
+//! checkpoint of smoothed loads.
+//!
+//! One narrow contract, [`Store`], and its implementations: [`MemoryStore`] for
+//! trials and tests, [`FileStore`] for a single server. All of them pass the same
+//! suite, `conformance` (a feature). The crate decides nothing: it keeps what the
+//! leader of a namespace hands it, and refuses whoever is not the leader any more.
+
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
+mod error;
+mod file;
+mod memory;
+mod store;
+
+pub use error::Error;
+pub use file::{FileStore, Options};
+pub use memory::MemoryStore;
+pub use plimsoll_ownership::record;
+pub use store::{Answer, Epoch, Store};

@@ -1,0 +1,141 @@
+//! How an executor is configured and brought up.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_ownership::holder::{Finish, Settings};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::driver::Driver;
+use super::identity::Identity;
+use super::shared::{Progress, Shared};
+use super::{Executor, Limits};
+use crate::dialer::Dialer;
+use crate::{ADDRESS_KEY, ConnectError, DEFAULT_SERVER, START_PATIENCE, Shards};
+
+/// What an executor is started with. Only a server elsewhere than on this machine
+/// must be named.
+#[derive(Debug)]
+pub struct ExecutorBuilder<S> {
+    namespace: String,
+    shards: S,
+    servers: String,
+    id: Option<String>,
+    host: Option<String>,
+    metadata: BTreeMap<String, String>,
+    limits: Limits,
+}
+
+impl<S: Shards> ExecutorBuilder<S> {
+    pub(super) fn new(namespace: String, shards: S) -> Self {
+        let ten_seconds = Duration::from_secs(10);
+        Self {
+            namespace,
+            shards,
+            servers: DEFAULT_SERVER.to_owned(),
+            id: None,
+            host: None,
+            metadata: BTreeMap::new(),
+            limits: Limits { leave: ten_seconds, goodbye: ten_seconds },
+        }
+    }
+
+    /// The servers' gRPC addresses, e.g. `http://127.0.0.1:7943` (the default),
+    /// several with commas between: any of them will do.
+    #[must_use]
+    pub fn connect(mut self, servers: impl Into<String>) -> Self {
+        self.servers = servers.into();
+        self
+    }
+
+    /// Where this process answers requests for its shards: published as metadata
+    /// `grpc_address`, for [`Owner::address`](crate::Owner::address).
+    #[must_use]
+    pub fn address(self, address: impl Into<String>) -> Self {
+        self.metadata(ADDRESS_KEY, address)
+    }
+
+    /// The machine as drains name it, at most 128 bytes without `/` and `@`.
+    /// By default its hostname, made to fit.
+    #[must_use]
+    pub fn host(mut self, host: impl Into<String>) -> Self {
+        self.host = Some(host.into());
+        self
+    }
+
+    /// At most 256 bytes without `/`, and different for every process: a second
+    /// one with the same id replaces the first. By default `<host>@<random>`.
+    #[must_use]
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// Something else that spectators can see of this executor.
+    #[must_use]
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.metadata.insert(key.into(), value.into());
+        self
+    }
+
+    /// How long [`Executor::leave`] waits for others to take the shards: 10 s.
+    #[must_use]
+    pub fn leave_within(mut self, limit: Duration) -> Self {
+        self.limits.leave = limit;
+        self
+    }
+
+    /// How long the goodbye of [`Executor::shutdown`] may take: 10 s.
+    #[must_use]
+    pub fn goodbye_within(mut self, limit: Duration) -> Self {
+        self.limits.goodbye = limit;
+        self
+    }
+
+    /// Brings the executor up and waits for a server's welcome. If no server
+    /// answers within 3 s it returns all the same and goes on trying: a service
+    /// can come up while the servers are away.
+    ///
+    /// # Errors
+    /// A name or address is not allowed, or the server refused: the namespace may
+    /// not exist.
+    pub async fn start(self) -> Result<Executor, ConnectError> {
+        let identity = Identity::new(self.namespace, self.id, self.host)?;
+        let dialer = Dialer::new(&self.servers)?;
+        let shared = Arc::new(Shared::new(identity, self.metadata, Settings::default()));
+        let driver = Driver::new(Arc::clone(&shared), self.shards, dialer)?;
+        let driver = Arc::new(AbortOnDropHandle::new(tokio::spawn(driver.run())));
+        let executor = Executor { shared, _driver: driver, limits: self.limits };
+        executor.come_up().await?;
+        Ok(executor)
+    }
+}
+
+impl Executor {
+    async fn come_up(&self) -> Result<(), ConnectError> {
+        let decided = self.shared.until(|progress| {
+            progress.welcomed || progress.refused.is_some() || progress.finished.is_some()
+        });
+        match tokio::time::timeout(START_PATIENCE, decided).await {
+            Ok(progress) => self.outcome(progress),
+            Err(_) => {
+                tracing::warn!(patience = ?START_PATIENCE, "no server answers yet, trying on");
+                Ok(())
+            }
+        }
+    }
+
+    fn outcome(&self, progress: Progress) -> Result<(), ConnectError> {
+        let identity = &self.shared.identity;
+        if progress.finished == Some(Finish::Replaced) {
+            return Err(ConnectError::Replaced { id: identity.id.clone() });
+        }
+        match progress.refused {
+            Some(status) if !progress.welcomed => {
+                Err(ConnectError::refused(&identity.namespace, &status))
+            }
+            _ => Ok(()),
+        }
+    }
+}

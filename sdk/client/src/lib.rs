@@ -1,0 +1,83 @@
+//! Plimsoll for Rust services: run shards, or find out who runs them.
+//!
+//! An [`Executor`] is told which shards to run and starts and stops them; a
+//! [`Spectator`] knows the owner of every shard; one process may well be both.
+//! Neither decides anything: that is done in `plimsoll-ownership` and
+//! `plimsoll-routing`, which this crate connects to sockets, clocks and tasks.
+//!
+//! # Run shards
+//!
+//! ```no_run
+//! use plimsoll_client::{BoxError, Executor, Shard, Shards};
+//!
+//! struct Counters;
+//!
+//! impl Shards for Counters {
+//!     async fn start(&self, shard: Shard) -> Result<(), BoxError> { Ok(()) }
+//!     async fn stop(&self, shard: Shard) {}
+//! }
+//!
+//! # async fn example() -> Result<(), BoxError> {
+//! let executor = Executor::builder("counters", Counters)
+//!     .connect("http://127.0.0.1:7943")
+//!     .address("http://10.0.0.7:8080")
+//!     .start().await?;
+//! let mine = executor.owns("42").is_some(); // ask for every request
+//! executor.shutdown().await?; // hands over, then says goodbye
+//! # let _ = mine; Ok(()) }
+//! ```
+//!
+//! # Find out who runs them
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), plimsoll_client::BoxError> {
+//! use plimsoll_client::Spectator;
+//!
+//! let spectator = Spectator::connect("http://127.0.0.1:7943", "counters").await?;
+//! let owner = spectator.lookup("42").await?;
+//! println!("{} at {:?}", owner.executor_id(), owner.address());
+//! # Ok(()) }
+//! ```
+//!
+//! # What holds
+//!
+//! - A shard runs here only under a lease that this process counts itself, from
+//!   the moment it sent the last heartbeat that was acknowledged, less a fifth.
+//!   [`Executor::owns`] checks it at the instant of the call.
+//! - Of one shard there is at most one instance in a process: never a start while
+//!   an earlier start or stop runs.
+//! - Heartbeats wait for nothing of the application's.
+//! - A spectator's map survives every outage and says how old it is.
+//! - TLS is not supported yet: addresses begin with `http://`.
+
+mod backoff;
+mod clock;
+mod convert;
+mod dialer;
+mod error;
+mod executor;
+mod keys;
+#[cfg(feature = "tower")]
+mod route;
+mod shard;
+mod spectator;
+
+use std::time::Duration;
+
+pub use error::{BoxError, ConnectError};
+pub use executor::{Closed, Executor, ExecutorBuilder, ExecutorStats, LeaveError, Ownership};
+pub use keys::shard_of;
+pub use plimsoll_routing::RoutedExecutor;
+#[cfg(feature = "tower")]
+pub use route::{Route, RouteBody, RouteError, RouteLayer};
+pub use shard::{Shard, Shards};
+pub use spectator::{LookupError, Owner, Spectator};
+
+/// The metadata key under which an executor publishes its address, as the Go
+/// clients have it.
+pub const ADDRESS_KEY: &str = "grpc_address";
+
+const DEFAULT_SERVER: &str = "http://127.0.0.1:7943";
+
+/// How long coming up waits for a server before it goes on without.
+const START_PATIENCE: Duration = Duration::from_secs(3);

@@ -1,0 +1,44 @@
+//! Why a request was not answered by an owner, and the status that says so.
+
+use http::StatusCode;
+
+use crate::{BoxError, LookupError};
+
+/// A request that reached no owner, or whose owner did not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum RouteError {
+    #[error("the request names no shard")]
+    NoKey,
+    #[error(transparent)]
+    Lookup(#[from] LookupError),
+    #[error("executor {executor} publishes no address")]
+    NoAddress { executor: String },
+    #[error("the owner's address {address:?} is none: {error}")]
+    BadAddress { address: String, error: http::Error },
+    #[error("the request's body broke off: {0}")]
+    Body(BoxError),
+    #[error("the owner did not answer: {0}")]
+    Inner(BoxError),
+}
+
+impl RouteError {
+    pub(super) fn inner(error: impl Into<BoxError>) -> Self {
+        Self::Inner(error.into())
+    }
+
+    /// What to answer the caller with: 503 where trying again may help.
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::NoKey | Self::Body(_) | Self::Lookup(LookupError::Refused { .. }) => {
+                StatusCode::BAD_REQUEST
+            }
+            Self::Lookup(LookupError::NotFound { .. }) => StatusCode::NOT_FOUND,
+            Self::Lookup(LookupError::Drained { .. } | LookupError::Unavailable { .. }) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            Self::NoAddress { .. } | Self::BadAddress { .. } | Self::Inner(_) => {
+                StatusCode::BAD_GATEWAY
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What an application brings: how a shard starts, stops and is measured.
+
+use std::sync::Arc;
+
+use crate::BoxError;
+
+/// A shard that was granted to this process.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Shard {
+    pub(crate) key: Arc<str>,
+    pub(crate) generation: u64,
+}
+
+impl Shard {
+    /// Its name: "0" to "n - 1" in a fixed namespace, anything in an ephemeral one.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The fencing token of its start: greater than that of every owner before.
+    /// Storage that refuses writes with a smaller one than it has seen is safe
+    /// from owners of the past. It may grow while the shard runs: the one of this
+    /// instant is [`Executor::owns`](crate::Executor::owns)'s.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+}
+
+/// The application's side of an executor.
+///
+/// Of one shard, never two of these run at the same time: a start that is
+/// overtaken by a revocation is waited for before `stop` is called, and a shard
+/// that comes back while `stop` runs is started after it. They may take as long
+/// as they need; neither delays a heartbeat, but while they run nobody else can
+/// have the shard. A panic in `start` counts as its error, in `stop` as its end.
+///
+/// ```
+/// use plimsoll_client::{BoxError, Shard, Shards};
+///
+/// struct Feeds;
+///
+/// impl Shards for Feeds {
+///     async fn start(&self, shard: Shard) -> Result<(), BoxError> {
+///         println!("{} is ours", shard.key());
+///         Ok(())
+///     }
+///
+///     async fn stop(&self, shard: Shard) {
+///         println!("{} is not ours any more", shard.key());
+///     }
+/// }
+/// ```
+pub trait Shards: Send + Sync + 'static {
+    /// Makes the shard ready for requests. An error gives it back to the server.
+    fn start(&self, shard: Shard) -> impl Future<Output = Result<(), BoxError>> + Send;
+
+    /// Ends all work of the shard. Called once for each `start` that succeeded.
+    fn stop(&self, shard: Shard) -> impl Future<Output = ()> + Send;
+
+    /// How much work the shard is at present, in any unit that is the same for
+    /// all shards of the namespace; `None` while it is not known. Finite and not
+    /// negative. Called on a thread of its own, about once a beat.
+    fn load(&self, shard: &str) -> Option<f64> {
+        let _ = shard;
+        None
+    }
+}

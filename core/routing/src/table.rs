@@ -3,7 +3,7 @@
 //! reader never sees half of a change or a hole.
 //!
 //! Size: 32 bytes a shard in the hash table (at a load of 7/16 to 7/8), and one
-//! shared copy of the key with 16 bytes of counters: about 90 bytes a shard
+//! shared copy of the key with 16 bytes of counters: about 100 bytes a shard
 //! beside the text of the key.
 
 use std::collections::{BTreeSet, HashMap};

@@ -2,8 +2,9 @@
 //!
 //! A forwarded request is answered 421 Misdirected Request by a process that does
 //! not own the counter, so that it is never forwarded in circles. In a handover
-//! nobody owns it for some milliseconds: then the request waits for the map to
-//! change, and only if that takes too long is it answered 503.
+//! nobody owns it for some milliseconds, after a crash for two seconds: then the
+//! request waits for the map to change, and only if that takes too long is it
+//! answered 503.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +27,7 @@ use crate::counters::Counters;
 /// Set on a request that came from another process of this service.
 const FORWARDED: &str = "x-counter-forwarded";
 /// How often a request is tried while its counter is handed over.
-const TRIES: u32 = 5;
+const TRIES: u32 = 6;
 /// How long each of these waits for the map to change.
 const HANDOVER: Duration = Duration::from_millis(500);
 
@@ -118,9 +119,7 @@ impl Service {
                 Ok(response) if response.status() != StatusCode::MISDIRECTED_REQUEST => {
                     return response.map(Body::new);
                 }
-                Err(error) if error.status() != StatusCode::SERVICE_UNAVAILABLE => {
-                    return refused(&error);
-                }
+                Err(error) if !may_pass(&error) => return refused(&error),
                 Ok(_) | Err(_) => {
                     let _ = tokio::time::timeout(HANDOVER, changes.changed()).await;
                 }
@@ -157,6 +156,17 @@ impl Asked {
 
 fn shard_key(request: &Request) -> Option<String> {
     request.extensions().get().map(|ShardKey(shard)| shard.clone())
+}
+
+/// Whether the request did no harm and may succeed when the map has changed. That
+/// nobody listens at the owner's address means that the owner has just died.
+fn may_pass(error: &RouteError) -> bool {
+    match error {
+        RouteError::Inner(error) => {
+            error.downcast_ref().is_some_and(hyper_util::client::legacy::Error::is_connect)
+        }
+        other => other.status() == StatusCode::SERVICE_UNAVAILABLE,
+    }
 }
 
 fn one() -> u64 {

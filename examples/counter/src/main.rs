@@ -7,6 +7,7 @@ mod http;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Parser;
@@ -15,6 +16,9 @@ use plimsoll_client::{Executor, Spectator};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
+
+/// Longer than a change of the map takes to reach the other processes.
+const LINGER: Duration = Duration::from_millis(500);
 
 /// A sharded counter service: GET and POST /counters/{name}.
 #[derive(Debug, Parser)]
@@ -65,10 +69,11 @@ async fn run(args: Args) -> Result<()> {
 
     tracing::info!(address, executor = executor.id(), "counting");
     let service = http::service(executor.clone(), spectator, counters, args.shards);
-    tokio::select! {
-        served = axum::serve(listener, service).into_future() => served?,
-        () = told_to_stop() => hand_over(&executor).await,
-    }
+    let over = async move {
+        told_to_stop().await;
+        hand_over(&executor).await;
+    };
+    axum::serve(listener, service).with_graceful_shutdown(over).await?;
     Ok(())
 }
 
@@ -85,10 +90,12 @@ async fn told_to_stop() {
     }
 }
 
-/// Requests are still answered meanwhile.
+/// Requests are still answered meanwhile, and a little longer: who has not heard
+/// of the new owners yet is told that this process is none.
 async fn hand_over(executor: &Executor) {
     match executor.shutdown().await {
         Ok(()) => tracing::info!("handed over"),
         Err(error) => tracing::warn!(%error, "not everything was handed over"),
     }
+    tokio::time::sleep(LINGER).await;
 }

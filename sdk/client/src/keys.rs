@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// itself is the shard.
 ///
 /// ```
-/// assert_eq!(plimsoll_client::shard_of("user-17", 32), "15");
+/// assert_eq!(plimsoll_client::shard_of("user-17", 32), "1");
 /// ```
 pub fn shard_of(key: &str, shards: u32) -> String {
     (xxh3_64(key.as_bytes()) % u64::from(shards.max(1))).to_string()

@@ -48,10 +48,11 @@ fn install(package: &str, purpose: &str) {
     }
 }
 
-/// Quiet, and never asking anything.
+/// Quiet, never asking anything, and soon done where there is no network.
 fn apt_get() -> Command {
     let mut command = Command::new("apt-get");
-    command.arg("-qq").env("DEBIAN_FRONTEND", "noninteractive");
+    command.args(["-qq", "-o", "Acquire::http::Timeout=20", "-o", "Acquire::Retries=1"]);
+    command.env("DEBIAN_FRONTEND", "noninteractive");
     command.stdin(Stdio::null()).stdout(Stdio::null());
     command
 }

@@ -12,7 +12,7 @@ use plimsoll_placement::view::{ShardView, View};
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Every start here is at rest long before.
-const NEVER: Time = Time::from_millis(10_000_000);
+const NEVER: Time = Time::from_millis(1_500_000);
 
 /// What it took to come to rest.
 #[derive(Debug)]

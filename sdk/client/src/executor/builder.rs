@@ -108,6 +108,7 @@ impl<S: Shards> ExecutorBuilder<S> {
         let driver = Arc::new(AbortOnDropHandle::new(tokio::spawn(driver.run())));
         let executor = Executor { shared, _driver: driver, limits: self.limits };
         executor.come_up().await?;
+        executor.shared.note(|progress| progress.came_up = true);
         Ok(executor)
     }
 }

@@ -177,13 +177,15 @@ impl<S: Shards> Driver<S> {
 
     fn broken(&mut self, status: Option<Status>) {
         let Some(mut dialer) = self.line.close() else { return };
-        if dialer.failed() {
+        let refused = status.as_ref().is_some_and(is_refusal);
+        // A refusal before that is the error that `start` returns.
+        if dialer.failed() && (!refused || self.shared.progress().came_up) {
             let error = status.as_ref().map_or("the stream ended", Status::message);
             let code = status.as_ref().map(Status::code);
             tracing::warn!(error, ?code, "the session broke, trying on");
         }
         self.line = Line::Closed(Some(dialer));
-        if status.as_ref().is_some_and(is_refusal) {
+        if refused {
             self.shared.note(|progress| progress.refused = status);
         }
         self.shared.tell(|holder, now| holder.disconnected(now));

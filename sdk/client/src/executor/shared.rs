@@ -31,6 +31,8 @@ pub(super) struct Shared {
 pub(super) struct Progress {
     /// A server has welcomed it at least once.
     pub(super) welcomed: bool,
+    /// `start` has returned it to the application.
+    pub(super) came_up: bool,
     /// Shards that start, run or stop.
     pub(super) held: usize,
     /// The last word of a server that will say the same again.

@@ -76,8 +76,11 @@ impl Shared {
         drop(earlier);
     }
 
-    pub(super) fn refuse(&self, status: Status) {
-        self.refused.send_replace(Some(status));
+    /// `true` if somebody waits for it: `connect`, which returns it.
+    pub(super) fn refuse(&self, status: &Status) -> bool {
+        let awaited = self.refused.receiver_count() > 0;
+        self.refused.send_replace(Some(status.clone()));
+        awaited
     }
 
     // === for those who wait ===

@@ -62,18 +62,27 @@ impl Watch {
     }
 
     fn redial(&mut self, mut dialer: Dialer, broken: Broken) -> Dialing {
-        if dialer.failed() {
-            let namespace = self.shared.namespace();
-            tracing::warn!(namespace, error = %broken, "the watch broke, trying on");
-        }
+        let first = dialer.failed();
         self.distrusted |= matches!(broken, Broken::Rejected(_));
         match broken {
             Broken::Status(status) if is_refusal(&status) => {
-                self.shared.refuse(*status);
+                if !self.shared.refuse(&status) && first {
+                    self.complain(&Broken::Status(status));
+                }
                 dialer.dial_seldom()
             }
-            _ => dialer.dial_backed_off(),
+            broken => {
+                if first {
+                    self.complain(&broken);
+                }
+                dialer.dial_backed_off()
+            }
         }
+    }
+
+    fn complain(&self, broken: &Broken) {
+        let namespace = self.shared.namespace();
+        tracing::warn!(namespace, error = %broken, "the watch broke, trying on");
     }
 
     async fn read(&mut self, channel: Channel, dialer: &mut Dialer) -> Broken {

@@ -78,17 +78,35 @@ fn count(moves: usize) -> String {
 
 fn moves(moves: &[PlannedMove]) -> String {
     let line = |it: &PlannedMove| {
-        let from = figures::or_dash(&it.from);
-        format!("{}\t{from}\t{}\t{}\t{}\n", it.shard_key, it.to, figures::load(it.load), it.reason)
+        let (from, load) = (figures::or_dash(&it.from), figures::load(it.load));
+        format!("{}\t{from}\t{}\t{load}\t{}\n", it.shard_key, it.to, why(it))
     };
     section("SHARD_KEY\tFROM\tTO\tLOAD\tREASON\n", moves.iter().map(line).collect())
 }
 
+/// The reason may be a sentence that says the move again before its colon; the
+/// table has said that.
+fn why(planned: &PlannedMove) -> &str {
+    let reason = planned.reason.as_str();
+    let tells_the_move = reason.starts_with(&format!("shard {} ", planned.shard_key));
+    match reason.split_once(": ") {
+        Some((_, why)) if tells_the_move => why,
+        _ => reason,
+    }
+}
+
+/// A sentence a host that is left as it is, and one about the whole.
 fn notes(notes: &[HostNote]) -> String {
-    let line = |note: &HostNote| {
-        format!("{}\t{}\t{}\n", note.executor_id, figures::load(note.load), note.reason)
-    };
-    section("LEFT_ALONE\tLOAD\tBECAUSE\n", notes.iter().map(line).collect())
+    let lines: String = notes.iter().map(|note| sentence(note) + "\n").collect();
+    if lines.is_empty() { lines } else { format!("\n{lines}") }
+}
+
+fn sentence(HostNote { executor_id, reason, .. }: &HostNote) -> String {
+    if reason.contains(executor_id.as_str()) {
+        reason.clone()
+    } else {
+        format!("{executor_id}: {reason}")
+    }
 }
 
 fn balances(before: &Balance, after: &Balance) -> String {

@@ -81,7 +81,7 @@ fn line(name: &str, value: &str) -> String {
 fn sentence(drain: &Drain) -> String {
     let mut sentence = go_time::seconds(drain.drained_at.as_ref());
     for (before, text) in
-        [(" by ", &drain.drained_by), (": ", &drain.reason), ("; waiting for ", &drain.waiting_for)]
+        [(" by ", &drain.drained_by), (": ", &drain.reason), ("; ", &drain.waiting_for)]
     {
         if !text.is_empty() {
             sentence = sentence + before + text;

@@ -124,12 +124,27 @@ impl AdminService for AdminWire {
             load,
             reason: reason.into(),
         };
-        let moves =
-            vec![planned("17", "exec-a", 4.25, "balance"), planned("5", "", 0.5, "unowned")];
-        let note =
-            v1::HostNote { executor_id: "exec-c".into(), load: 80.0, reason: "cooldown".into() };
+        let moves = vec![
+            planned(
+                "17",
+                "exec-a",
+                4.25,
+                "shard 17 moves from exec-a to exec-b: exec-a was too hot",
+            ),
+            planned("5", "", 0.5, "unowned"),
+        ];
+        let note = |executor: &str, load, reason: &str| v1::HostNote {
+            executor_id: executor.into(),
+            load,
+            reason: reason.into(),
+        };
+        let notes = vec![
+            note("exec-c", 80.0, "exec-c carries 1.33 of the mean and stays: moved too recently"),
+            note("exec-d", 70.0, "cooldown"),
+            note("", 0.0, "stopped with the hottest host at 1.33 of the mean (stuck)"),
+        ];
         let after = Some(Balance { max: 90.0, max_over_mean: 1.5, spread: 0.2, ..uneven() });
-        Ok(Response::new(v1::PlanBalanceResponse { mode, moves, notes: vec![note], before, after }))
+        Ok(Response::new(v1::PlanBalanceResponse { mode, moves, notes, before, after }))
     }
 
     async fn drain_shards(
@@ -155,11 +170,14 @@ impl AdminService for AdminWire {
         self.log.note(&request);
         let namespace = request.into_inner().namespace;
         check(&namespace).await?;
-        let stuck =
-            if namespace == "stuck" { "exec-a to confirm that shard 1 stopped" } else { "" };
+        let stuck = if namespace == "stuck" {
+            "2 shards are still there, 1 of them in handover"
+        } else {
+            ""
+        };
         let shards = vec![
             drain("10", "", "", ""),
-            drain("9", "ann", "crash-loop", "exec-a to confirm that it stopped"),
+            drain("9", "ann", "crash-loop", "exec-a has not confirmed that it stopped"),
         ];
         let hosts = vec![drain("host-1", "ann", "disk", stuck), drain("host-9", "", "", "nothing")];
         Ok(Response::new(v1::ListDrainsResponse { shards, hosts }))
@@ -182,7 +200,9 @@ impl AdminService for AdminWire {
             owned_since: at(10, 0),
             because: "balance: exec-b was hot".into(),
             outlook: if drained { "" } else { "stays: moved 12 s ago, cooldown is 60 s" }.into(),
-            drain: drained.then(|| drain("drained", "ann", "isolating", "exec-a to stop it")),
+            drain: drained.then(|| {
+                drain("drained", "ann", "isolating", "exec-a has not confirmed that it stopped")
+            }),
         }))
     }
 

@@ -88,7 +88,7 @@ impl Hosts<'_> {
             self.server.call("ListDrains", self.server.admin().list_drains(request)).await?;
         let here = drains.hosts.iter().filter(|it| self.hostnames.contains(&it.name));
         let waiting = here.filter(|drain| !drain.waiting_for.is_empty());
-        Ok(waiting.map(|it| format!("{}: waiting for {}", it.name, it.waiting_for)).collect())
+        Ok(waiting.map(|it| format!("{}: {}", it.name, it.waiting_for)).collect())
     }
 
     /// A Go server tells what is there, but not why.

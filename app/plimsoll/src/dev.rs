@@ -78,7 +78,7 @@ async fn develop(options: Options) -> Result<ExitCode> {
     let snapshot = source::load(&options.snapshot, options.seed, options.executors)?;
     let cluster = Cluster::start(&options, &snapshot).await?;
     let traffic = Traffic::start(&cluster, &snapshot, RATE, options.seed).await?;
-    let mut reporter = Reporter::connect(&cluster, &traffic).await?;
+    let mut reporter = Reporter::new(&cluster, &traffic);
     let start = reporter.until_measured().await?;
     cluster.resume_balance().await?;
     watch(&options, &cluster, &mut reporter, &start).await?;

@@ -1,6 +1,6 @@
 //! `plimsoll server`: configuration, logging, the server, signals.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -46,7 +46,7 @@ pub(crate) fn run(options: Options) -> Result<ExitCode> {
 }
 
 fn configuration(options: Options) -> Result<Config> {
-    let file = options.config.map(read).transpose()?;
+    let file = options.config.as_deref().map(read).transpose()?;
     let file = file.as_ref().map(|(path, text)| (path.as_str(), text.as_str()));
     let mut config = Config::load(file, std::env::vars())?;
     if let Some(store) = options.store {
@@ -62,9 +62,9 @@ fn configuration(options: Options) -> Result<Config> {
     Ok(config)
 }
 
-fn read(path: PathBuf) -> Result<(String, String), ConfigError> {
+fn read(path: &Path) -> Result<(String, String), ConfigError> {
     let name = path.display().to_string();
-    match std::fs::read_to_string(&path) {
+    match std::fs::read_to_string(path) {
         Ok(text) => Ok((name, text)),
         Err(source) => Err(ConfigError::Read { path: name, source }),
     }

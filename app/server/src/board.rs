@@ -8,12 +8,15 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 use plimsoll_ownership::action::RouteChange as Change;
 use plimsoll_ownership::namespace::Namespace;
 use plimsoll_placement::time::Time;
 use plimsoll_routing::{Delta, Lookup, RouteChange, RoutedExecutor, SnapshotPart, Table};
-use plimsoll_wire::sharddistributor as go;
+use plimsoll_wire::v1::watch_response::Message as Watched;
+use plimsoll_wire::{sharddistributor as go, v1};
+use prost::Message;
 use tokio::sync::watch;
 
 /// Changes kept for watches that were cut.
@@ -27,14 +30,26 @@ pub struct Board {
     table: RwLock<Table>,
     past: Mutex<Past>,
     revision: watch::Sender<u64>,
-    /// The whole map as the Go wire wants it, made when first asked for.
-    whole: Mutex<Option<(u64, Arc<go::WatchNamespaceStateResponse>)>>,
+    epoch: Arc<str>,
+    /// The whole map on the Go wire, encoded when first asked for.
+    whole: Mutex<Option<(u64, Bytes)>>,
+    /// The whole map on our own wire, likewise.
+    parts: Mutex<Option<(u64, Arc<[Bytes]>)>>,
 }
 
 #[derive(Debug, Default)]
 struct Past {
-    deltas: VecDeque<Arc<Delta>>,
+    deltas: VecDeque<Arc<Encoded>>,
     changes: usize,
+}
+
+/// A delta as a watch sends it.
+#[derive(Debug)]
+pub struct Encoded {
+    from: u64,
+    pub to: u64,
+    changes: usize,
+    pub message: Bytes,
 }
 
 /// What a watch that holds some revision needs next.
@@ -43,9 +58,9 @@ pub enum Next {
     /// Nothing: it is up to date.
     Nothing,
     /// These, in order.
-    Deltas(Vec<Arc<Delta>>),
-    /// What it holds is too old, or of another epoch.
-    Snapshot(Vec<SnapshotPart>),
+    Deltas(Vec<Arc<Encoded>>),
+    /// What it holds is too old, or of another epoch. Messages in order.
+    Snapshot { revision: u64, parts: Arc<[Bytes]> },
 }
 
 /// The owner of a shard.
@@ -68,14 +83,16 @@ impl Board {
     /// this board from those of every other.
     pub fn new(now: Time, epoch: Arc<str>, namespace: &Namespace) -> Self {
         let mut table = Table::new();
-        let applied = table.apply_part(now, whole_namespace(epoch, namespace));
+        let applied = table.apply_part(now, whole_namespace(epoch.clone(), namespace));
         debug_assert!(applied.is_ok(), "{applied:?}");
         let (revision, _) = watch::channel(table.revision());
         Self {
             table: RwLock::new(table),
             past: Mutex::default(),
             revision,
+            epoch,
             whole: Mutex::default(),
+            parts: Mutex::default(),
         }
     }
 
@@ -94,12 +111,12 @@ impl Board {
     /// Publishes a batch of changes as one revision.
     pub fn publish(&self, now: Time, changes: Vec<Change>) {
         let mut table = self.table.write();
-        let delta = Arc::new(merge(table.revision(), changes));
+        let delta = merge(table.revision(), changes);
         if let Err(rejected) = table.apply_delta(now, &delta) {
             drop(table);
             return tracing::error!(%rejected, "a change of the map does not fit it");
         }
-        self.past.lock().push(delta.clone());
+        self.past.lock().push(Encoded::from(&delta));
         drop(table);
         self.revision.send_replace(delta.to);
     }
@@ -114,57 +131,78 @@ impl Board {
         *self.revision.borrow()
     }
 
-    /// What a watch needs that holds `revision` of `epoch`.
-    pub fn since(&self, epoch: &str, revision: u64) -> Next {
-        let table = self.table.read();
-        if table.epoch() != epoch {
-            return Next::Snapshot(table.parts(PART_SIZE));
-        }
-        if table.revision() == revision {
+    /// What a watch needs that holds this revision; `None`: none of this epoch.
+    pub fn since(&self, held: Option<u64>) -> Next {
+        if held == Some(self.revision()) {
             return Next::Nothing;
         }
-        match self.past.lock().since(revision) {
+        match held.and_then(|revision| self.past.lock().since(revision)) {
             Some(deltas) => Next::Deltas(deltas),
-            None => Next::Snapshot(table.parts(PART_SIZE)),
+            None => self.snapshot(),
         }
     }
 
     /// The epoch of this board's revisions.
-    pub fn epoch(&self) -> String {
-        self.table.read().epoch().to_owned()
+    pub fn epoch(&self) -> &Arc<str> {
+        &self.epoch
     }
 
-    /// The whole map as the Go wire wants it, with its revision. Made once a
-    /// revision, however many ask.
-    pub fn whole(&self) -> (u64, Arc<go::WatchNamespaceStateResponse>) {
+    /// The whole map on the Go wire. Encoded once a revision, however many ask.
+    pub fn whole(&self) -> Bytes {
         let mut whole = self.whole.lock();
         let table = self.table.read();
         if let Some((revision, state)) = &*whole
             && *revision == table.revision()
         {
-            return (*revision, state.clone());
+            return state.clone();
         }
-        let made = (table.revision(), Arc::new(go_state(&table)));
-        drop(table);
-        *whole = Some(made.clone());
-        made
+        let state = Bytes::from(go_state(&table).encode_to_vec());
+        *whole = Some((table.revision(), state.clone()));
+        state
+    }
+
+    /// The whole map on our own wire, likewise.
+    fn snapshot(&self) -> Next {
+        let mut parts = self.parts.lock();
+        let table = self.table.read();
+        let revision = table.revision();
+        if let Some((made_at, parts)) = &*parts
+            && *made_at == revision
+        {
+            return Next::Snapshot { revision, parts: parts.clone() };
+        }
+        let made: Arc<[Bytes]> =
+            table.parts(PART_SIZE).iter().map(|part| encode(Watched::Snapshot(part.into()))).collect();
+        *parts = Some((revision, made.clone()));
+        Next::Snapshot { revision, parts: made }
+    }
+}
+
+fn encode(message: Watched) -> Bytes {
+    v1::WatchResponse { message: Some(message) }.encode_to_vec().into()
+}
+
+impl From<&Delta> for Encoded {
+    fn from(delta: &Delta) -> Self {
+        let message = encode(Watched::Delta(delta.into()));
+        Self { from: delta.from, to: delta.to, changes: size(delta), message }
     }
 }
 
 impl Past {
-    fn push(&mut self, delta: Arc<Delta>) {
-        self.changes += size(&delta);
-        self.deltas.push_back(delta);
+    fn push(&mut self, delta: Encoded) {
+        self.changes += delta.changes;
+        self.deltas.push_back(Arc::new(delta));
         while self.changes > KEPT_CHANGES && self.deltas.len() > 1 {
             if let Some(oldest) = self.deltas.pop_front() {
-                self.changes -= size(&oldest);
+                self.changes -= oldest.changes;
             }
         }
     }
 
     /// The deltas that lead on from a revision; `None` if it is too old or
     /// unknown.
-    fn since(&self, revision: u64) -> Option<Vec<Arc<Delta>>> {
+    fn since(&self, revision: u64) -> Option<Vec<Arc<Encoded>>> {
         let first = self.deltas.partition_point(|delta| delta.from < revision);
         let fits = self.deltas.get(first).is_some_and(|delta| delta.from == revision);
         fits.then(|| self.deltas.iter().skip(first).cloned().collect())
@@ -288,7 +326,7 @@ mod tests {
     fn a_watch_goes_on_from_what_is_kept_and_no_further_back() {
         let mut past = Past::default();
         for from in 5..9 {
-            past.push(Arc::new(Delta { from, to: from + 1, ..Delta::default() }));
+            past.push(Encoded::from(&Delta { from, to: from + 1, ..Delta::default() }));
         }
         assert_eq!(past.since(6).map(|deltas| deltas.len()), Some(3));
         assert!(past.since(4).is_none());

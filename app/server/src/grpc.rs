@@ -5,10 +5,13 @@ mod admin;
 mod describe;
 mod go_executor;
 mod go_service;
+mod go_watch;
+mod pushed;
 mod routing;
 mod session;
 mod support;
 mod validate;
+mod watch;
 
 use std::sync::Arc;
 
@@ -22,6 +25,8 @@ use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
 pub(crate) use describe::kind as kind_of;
+
+use pushed::Pushed;
 
 use crate::metrics::Metrics;
 use crate::namespaces::Namespaces;
@@ -50,7 +55,11 @@ impl Services {
         let services = self.clone();
         Ok(Routes::new(health_service)
             .add_service(reflection)
-            .add_service(large(ShardDistributorApiServer::new(services.clone())))
+            .add_service(self.pushed(
+                ShardDistributorApiServer::new(services.clone())
+                    .max_decoding_message_size(MAX_MESSAGE_BYTES)
+                    .max_encoding_message_size(MAX_MESSAGE_BYTES),
+            ))
             .add_service(
                 ShardDistributorExecutorApiServer::new(services.clone())
                     .max_decoding_message_size(MAX_MESSAGE_BYTES)
@@ -61,20 +70,15 @@ impl Services {
                     .max_decoding_message_size(MAX_MESSAGE_BYTES)
                     .max_encoding_message_size(MAX_MESSAGE_BYTES),
             )
-            .add_service(
-                RoutingServiceServer::new(services.clone())
-                    .max_encoding_message_size(MAX_MESSAGE_BYTES),
-            )
+            .add_service(self.pushed(RoutingServiceServer::new(services.clone())))
             .add_service(
                 AdminServiceServer::new(services)
                     .max_decoding_message_size(MAX_MESSAGE_BYTES)
                     .max_encoding_message_size(MAX_MESSAGE_BYTES),
             ))
     }
-}
 
-fn large(service: ShardDistributorApiServer<Services>) -> ShardDistributorApiServer<Services> {
-    service
-        .max_decoding_message_size(MAX_MESSAGE_BYTES)
-        .max_encoding_message_size(MAX_MESSAGE_BYTES)
+    fn pushed<S>(&self, inner: S) -> Pushed<S> {
+        Pushed { inner, services: self.clone() }
+    }
 }

@@ -73,9 +73,11 @@ impl StopReason {
     /// Why the cycle stopped where it did: "stopped with the hottest host at
     /// 1.08 of the mean: every host is inside the bands (balanced)".
     pub fn sentence(self, after: &Balance, policy: &Policy) -> String {
-        let hottest = after.max_over_mean();
-        let because = self.because(policy);
-        format!("stopped with the hottest host at {hottest:.2} of the mean: {because} ({self})")
+        let state = match after.hosts {
+            0 => "no open executor".into(),
+            _ => format!("the hottest host at {:.2} of the mean", after.max_over_mean()),
+        };
+        format!("stopped with {state}: {} ({self})", self.because(policy))
     }
 
     fn because(self, policy: &Policy) -> String {

@@ -15,6 +15,7 @@ mod by_host;
 mod draft;
 mod fill_empty;
 mod forced;
+mod gap;
 mod greedy;
 mod ladder;
 mod naive;

@@ -41,13 +41,13 @@ pub(super) struct Report {
 }
 
 impl Reporter {
-    pub(super) async fn connect(cluster: &Cluster, traffic: &Traffic) -> Result<Self> {
-        Ok(Self {
+    pub(super) fn new(cluster: &Cluster, traffic: &Traffic) -> Self {
+        Self {
             namespace: cluster.namespace.clone(),
             admin: cluster.admin(),
             tally: Box::new(traffic.reader()),
             oracle: cluster.oracle.clone(),
-        })
+        }
     }
 
     /// The state now.

@@ -221,6 +221,8 @@ fn new_namespace(request: v1::CreateNamespaceRequest) -> NewNamespace {
     }
 }
 
+/// By value, since it is handed to `map_err`.
+#[allow(clippy::needless_pass_by_value)]
 fn namespace_error(error: NamespaceError) -> Status {
     let text = plain(&error.to_string());
     match error {

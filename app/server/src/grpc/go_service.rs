@@ -1,27 +1,22 @@
-//! `ShardDistributorAPI`: lookups, states, watches and drains on the Go wire.
+//! `ShardDistributorAPI`: lookups, states and drains on the Go wire. Its watch is
+//! answered by [`super::pushed`].
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use plimsoll_ownership::namespace::Order;
 use plimsoll_ownership::record::{DrainRecord, Kind};
 use plimsoll_wire::sharddistributor as go;
 use plimsoll_wire::sharddistributor::shard_distributor_api_server::ShardDistributorApi;
 use plimsoll_wire::status::TypedError;
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::Empty;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::support::{Located, gone, invalid};
+use super::support::{Located, answered_elsewhere, gone, invalid};
 use super::{Services, describe, validate};
 use crate::driver::NamespaceHandle;
 
-/// The least time between two whole maps on one stream, so that a busy
-/// namespace does not do nothing but print its map.
-const PACE: Duration = Duration::from_millis(20);
-
 type Answer<T> = Result<Response<T>, Status>;
-type States = ReceiverStream<Result<go::WatchNamespaceStateResponse, Status>>;
+type States = Empty<Result<go::WatchNamespaceStateResponse, Status>>;
 
 #[tonic::async_trait]
 impl ShardDistributorApi for Services {
@@ -86,21 +81,9 @@ impl ShardDistributorApi for Services {
 
     async fn watch_namespace_state(
         &self,
-        request: Request<Streaming<go::WatchNamespaceStateRequest>>,
+        _request: Request<Streaming<go::WatchNamespaceStateRequest>>,
     ) -> Answer<States> {
-        // One message and no more: the Go client never ends its half.
-        let mut requests = request.into_inner();
-        let first = requests.message().await?;
-        let name = first.ok_or_else(|| invalid("the watch names no namespace"))?.namespace;
-        let namespace = self.namespace(&name)?;
-        let (sender, states) = mpsc::channel(1);
-        let services = self.clone();
-        tokio::spawn(async move {
-            // Kept, not read: its end says nothing about the watch.
-            let _requests = requests;
-            services.push_states(&namespace, sender).await;
-        });
-        Ok(Response::new(ReceiverStream::new(states)))
+        Err(answered_elsewhere())
     }
 
     async fn list_namespaces(
@@ -268,34 +251,6 @@ impl Services {
                 Err(TypedError::shard_not_found(namespace, key).into())
             }
         }
-    }
-
-    /// Sends the whole map now and after every change, the latest only.
-    async fn push_states(
-        &self,
-        namespace: &NamespaceHandle,
-        states: mpsc::Sender<Result<go::WatchNamespaceStateResponse, Status>>,
-    ) {
-        let _open = self.metrics.watch("sharddistributor");
-        let mut revisions = namespace.board.revisions();
-        loop {
-            revisions.borrow_and_update();
-            let (_, state) = namespace.board.whole();
-            if states.send(Ok((*state).clone())).await.is_err() {
-                return;
-            }
-            let next = async {
-                tokio::time::sleep(PACE).await;
-                revisions.changed().await
-            };
-            tokio::select! {
-                changed = next => if changed.is_err() { break },
-                () = self.shutdown.cancelled() => break,
-                () = states.closed() => return,
-            }
-        }
-        // The client may have gone too.
-        drop(states.send(Err(Status::cancelled("context canceled"))).await);
     }
 }
 

@@ -85,6 +85,12 @@ pub(super) fn gone(gone: Gone) -> Status {
     Status::unavailable(gone.to_string())
 }
 
+/// A watch that got as far as the generated service: [`super::pushed`] stands
+/// before it.
+pub(super) fn answered_elsewhere() -> Status {
+    Status::internal("the watch is not wired to its service in this build")
+}
+
 /// The caller did something wrong.
 pub(super) fn invalid(reason: impl std::fmt::Display) -> Status {
     Status::invalid_argument(plain(&reason.to_string()))

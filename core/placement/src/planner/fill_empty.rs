@@ -15,6 +15,7 @@ use crate::view::{ExecutorIndex, ShardIndex};
 
 use super::by_host::ByHost;
 use super::draft::Draft;
+use super::gap::Gap;
 use super::ladder::Ladder;
 use super::shelf::Shelf;
 
@@ -83,10 +84,10 @@ impl Filling {
     }
 
     /// From the most loaded host that has a shard which fits.
-    fn take_for(&mut self, load: f64) -> Option<(ShardIndex, ExecutorIndex)> {
+    fn take_for(&mut self, cold: f64) -> Option<(ShardIndex, ExecutorIndex)> {
         let Self { ladder, shelves } = self;
         ladder.hottest_first().find_map(|(from, hot)| {
-            let shard = shelves[from.0 as usize].take_best(hot - load)?;
+            let shard = shelves[from.0 as usize].take_best(Gap::between(hot, cold))?;
             Some((shard, from))
         })
     }

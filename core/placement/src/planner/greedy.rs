@@ -23,6 +23,7 @@ use crate::view::{ExecutorIndex, ShardIndex, ShardView};
 
 use super::by_host::ByHost;
 use super::draft::Draft;
+use super::gap::Gap;
 use super::ladder::Ladder;
 use super::shelf::Shelf;
 use super::verdict::{Verdict, held};
@@ -136,7 +137,7 @@ impl Pass {
         bands.hot(ladder).find_map(|(from, load)| {
             let shelf =
                 shelves[from.0 as usize].get_or_insert_with(|| shelf(draft, by_host.shards(from)));
-            shelf.take_best(load - cold).map(|shard| Step { shard, from, to })
+            shelf.take_best(Gap::between(load, cold)).map(|shard| Step { shard, from, to })
         })
     }
 
@@ -153,10 +154,12 @@ impl Pass {
         if hot.peek().is_none() {
             return Verdict::on(Vec::new());
         }
-        let cold = self.bands.target(&self.ladder).map(|(_, load)| load);
+        let target = self.bands.target(&self.ladder);
         let by_host = ByHost::new(draft);
-        let hold =
-            |(host, load)| held(draft, host, hold::reason(draft, by_host.shards(host), load, cold));
+        let hold = |(host, load)| {
+            let gap = target.map(|(_, cold)| Gap::between(load, cold));
+            held(draft, host, hold::reason(draft, by_host.shards(host), gap))
+        };
         Verdict::on(hot.map(hold).collect())
     }
 }

@@ -10,6 +10,7 @@ use crate::plan::{HeldHost, HoldReason, MoveReason, StopReason};
 use crate::view::{ExecutorIndex, ShardIndex, ShardView};
 
 use super::draft::Draft;
+use super::gap::Gap;
 use super::verdict::{Verdict, held};
 
 pub(super) fn balance(draft: &mut Draft<'_>) -> Verdict {
@@ -64,10 +65,12 @@ impl Pair {
     /// The hottest shard, unless that would turn the pair around.
     fn shard_to_move(&self, draft: &Draft<'_>) -> Result<ShardIndex, HoldReason> {
         let (shard, load) = self.hottest_shard(draft)?;
-        if draft.load(self.coldest) + load >= draft.load(self.hottest) {
-            return Err(HoldReason::OverloadsTarget);
+        let gap = Gap::between(draft.load(self.hottest), draft.load(self.coldest));
+        match load {
+            0.0 => Err(HoldReason::Unmeasured),
+            load if gap.fits(load) => Ok(shard),
+            _ => Err(HoldReason::OverloadsTarget),
         }
-        Ok(shard)
     }
 
     fn hottest_shard(&self, draft: &Draft<'_>) -> Result<(ShardIndex, f64), HoldReason> {

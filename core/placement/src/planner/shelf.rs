@@ -1,15 +1,12 @@
-//! The shards of one host in order of load, to find the one that evens a pair.
-//!
-//! Moving a load `l` over a gap `g` between two hosts lowers the sum of the
-//! squares of their loads by `2l(g - l)`, which is `g²/2 - 2(l - g/2)²`: the best
-//! shard is the one nearest to half the gap, and one of the gap or more would
-//! not help at all. In a sorted shelf that is one binary search.
+//! The shards of one host in order of load, to find in one binary search the one
+//! that narrows a gap most: the nearest to its half.
 
 use std::cmp::Ordering;
 
 use crate::view::ShardIndex;
 
 use super::draft::Draft;
+use super::gap::Gap;
 
 #[derive(Debug, Default)]
 pub(super) struct Shelf {
@@ -33,26 +30,22 @@ impl Shelf {
         Self { books }
     }
 
-    /// Takes out the shard that evens a pair with this gap the most; `None` if
-    /// every one would leave it as uneven or worse.
-    pub(super) fn take_best(&mut self, gap: f64) -> Option<ShardIndex> {
+    /// Takes out the shard that narrows the gap most; `None` if none does.
+    pub(super) fn take_best(&mut self, gap: Gap) -> Option<ShardIndex> {
         self.best(gap).map(|place| self.books.remove(place).shard)
     }
 
-    /// The nearest to half the gap; of two as near the lighter one, which does
-    /// as much for less; of equal loads the lowest hash.
-    fn best(&self, gap: f64) -> Option<usize> {
-        let half = gap / 2.0;
+    /// Of two as near to half the gap the lighter one, which does as much for
+    /// less; of equal loads the lowest hash.
+    fn best(&self, gap: Gap) -> Option<usize> {
+        let half = gap.half();
         let above = self.books.partition_point(|book| book.load <= half);
         let below = above.checked_sub(1).map(|place| self.first_with(self.books[place].load));
-        let heavier = self.get(above).filter(|&(_, load)| load < gap);
-        let lighter = below.and_then(|place| self.get(place)).filter(|&(_, load)| load > 0.0);
-        let place = match (lighter, heavier) {
-            (Some((place, light)), Some((_, heavy))) if half - light <= heavy - half => place,
-            (_, Some((place, _))) | (Some((place, _)), None) => place,
-            (None, None) => return None,
-        };
-        Some(place)
+        let fitting = |place: usize| self.get(place).filter(|&(_, load)| gap.fits(load));
+        match (below.and_then(fitting), fitting(above)) {
+            (Some((place, light)), Some((_, heavy))) if half - light <= heavy - half => Some(place),
+            (lighter, heavier) => heavier.or(lighter).map(|(place, _)| place),
+        }
     }
 
     fn first_with(&self, load: f64) -> usize {
@@ -90,7 +83,7 @@ mod tests {
     }
 
     fn best(loads: &[f64], gap: f64) -> Option<u32> {
-        shelf(loads).take_best(gap).map(|shard| shard.0)
+        shelf(loads).take_best(Gap::between(gap, 0.0)).map(|shard| shard.0)
     }
 
     #[test]
@@ -125,8 +118,8 @@ mod tests {
     #[test]
     fn a_taken_shard_is_gone() {
         let mut shelf = shelf(&[4.0, 1.0]);
-        assert_eq!(shelf.take_best(10.0), Some(ShardIndex(0)));
-        assert_eq!(shelf.take_best(10.0), Some(ShardIndex(1)));
-        assert_eq!(shelf.take_best(10.0), None);
+        assert_eq!(shelf.take_best(Gap::between(10.0, 0.0)), Some(ShardIndex(0)));
+        assert_eq!(shelf.take_best(Gap::between(10.0, 0.0)), Some(ShardIndex(1)));
+        assert_eq!(shelf.take_best(Gap::between(10.0, 0.0)), None);
     }
 }

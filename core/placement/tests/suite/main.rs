@@ -2,6 +2,8 @@
 //! a plain transcription of the reference, and in scenarios.
 
 #[cfg(test)]
+mod checking;
+#[cfg(test)]
 mod oracle;
 #[cfg(test)]
 mod placing;
@@ -9,6 +11,8 @@ mod placing;
 mod properties;
 #[cfg(test)]
 mod rest;
+#[cfg(test)]
+mod scenarios;
 #[cfg(test)]
 mod snapshots;
 #[cfg(test)]

@@ -7,25 +7,21 @@ use crate::plan::HoldReason;
 use crate::view::ShardIndex;
 
 use super::super::draft::Draft;
+use super::super::gap::Gap;
 use super::{is_cooling, is_eligible, is_worth_a_move};
 
-/// Why the host with these shards and this load is left alone, if the coldest
-/// host that may take load has `cold`.
-pub(super) fn reason(
-    draft: &Draft<'_>,
-    shards: &[ShardIndex],
-    load: f64,
-    cold: Option<f64>,
-) -> HoldReason {
-    let worth: Vec<ShardIndex> =
-        shards.iter().copied().filter(|&shard| is_worth_a_move(draft.shard(shard))).collect();
+/// Why the host with these shards is left alone; `gap` is that to the coldest
+/// host, if it may take load.
+pub(super) fn reason(draft: &Draft<'_>, shards: &[ShardIndex], gap: Option<Gap>) -> HoldReason {
+    let worth = |&shard: &ShardIndex| is_worth_a_move(draft.shard(shard));
+    let worth: Vec<ShardIndex> = shards.iter().copied().filter(worth).collect();
     if worth.is_empty() {
         return HoldReason::Unmeasured;
     }
-    let Some(cold) = cold else {
+    let Some(gap) = gap else {
         return HoldReason::NoColdHost;
     };
-    let fits = |&shard: &ShardIndex| draft.weight(draft.shard(shard)) < load - cold;
+    let fits = |&shard: &ShardIndex| gap.fits(draft.weight(draft.shard(shard)));
     let fitting: Vec<ShardIndex> = worth.into_iter().filter(fits).collect();
     reason_for_fitting(draft, &fitting)
 }

@@ -1,0 +1,64 @@
+//! `WatchNamespaceState` on the Go wire: the whole map, now and after every
+//! change, the latest only.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use plimsoll_wire::sharddistributor::WatchNamespaceStateRequest;
+use tokio::sync::mpsc;
+use tonic::{Response, Status, Streaming};
+
+use super::Services;
+use super::pushed::Pushes;
+use super::support::invalid;
+use crate::driver::NamespaceHandle;
+
+/// The least time between two whole maps on one stream, so that a busy
+/// namespace does not do nothing but print its map.
+const PACE: Duration = Duration::from_millis(20);
+
+pub(super) type Request = WatchNamespaceStateRequest;
+
+/// Opens a watch. One message is read and no more: the Go client never ends its
+/// half, and that of another which does says nothing about the watch.
+pub(super) async fn open(
+    services: Services,
+    mut requests: Streaming<Request>,
+) -> Result<Response<Pushes>, Status> {
+    let first = requests.message().await?;
+    let name = first.ok_or_else(|| invalid("the watch names no namespace"))?.namespace;
+    let namespace = services.namespace(&name)?;
+    let (sender, states) = mpsc::channel(1);
+    tokio::spawn(async move {
+        let _requests = requests;
+        push(&services, &namespace, sender).await;
+    });
+    Ok(Response::new(Pushes::new(states)))
+}
+
+async fn push(
+    services: &Services,
+    namespace: &Arc<NamespaceHandle>,
+    states: mpsc::Sender<Result<Bytes, Status>>,
+) {
+    let _open = services.metrics.watch("sharddistributor");
+    let mut revisions = namespace.board.revisions();
+    loop {
+        revisions.borrow_and_update();
+        if states.send(Ok(namespace.board.whole())).await.is_err() {
+            return;
+        }
+        let next = async {
+            tokio::time::sleep(PACE).await;
+            revisions.changed().await
+        };
+        tokio::select! {
+            changed = next => if changed.is_err() { break },
+            () = services.shutdown.cancelled() => break,
+            () = states.closed() => return,
+        }
+    }
+    // The client may have gone too.
+    drop(states.send(Err(Status::cancelled("context canceled"))).await);
+}

@@ -171,8 +171,11 @@ impl Board {
         {
             return Next::Snapshot { revision, parts: parts.clone() };
         }
-        let made: Arc<[Bytes]> =
-            table.parts(PART_SIZE).iter().map(|part| encode(Watched::Snapshot(part.into()))).collect();
+        let made: Arc<[Bytes]> = table
+            .parts(PART_SIZE)
+            .iter()
+            .map(|part| encode(Watched::Snapshot(part.into())))
+            .collect();
         *parts = Some((revision, made.clone()));
         Next::Snapshot { revision, parts: made }
     }

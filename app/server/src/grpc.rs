@@ -55,11 +55,13 @@ impl Services {
         let services = self.clone();
         Ok(Routes::new(health_service)
             .add_service(reflection)
-            .add_service(self.pushed(
-                ShardDistributorApiServer::new(services.clone())
-                    .max_decoding_message_size(MAX_MESSAGE_BYTES)
-                    .max_encoding_message_size(MAX_MESSAGE_BYTES),
-            ))
+            .add_service(
+                self.pushed(
+                    ShardDistributorApiServer::new(services.clone())
+                        .max_decoding_message_size(MAX_MESSAGE_BYTES)
+                        .max_encoding_message_size(MAX_MESSAGE_BYTES),
+                ),
+            )
             .add_service(
                 ShardDistributorExecutorApiServer::new(services.clone())
                     .max_decoding_message_size(MAX_MESSAGE_BYTES)

@@ -1,6 +1,7 @@
 //! The server's metrics, in one registry that belongs to the server: two servers
 //! in one process do not share figures.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -24,6 +25,37 @@ type FloatCounter = Counter<f64, AtomicU64>;
 /// deadline of ten seconds.
 const LATENCY_BUCKETS: [f64; 14] =
     [50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 0.1, 0.5, 2.0, 10.0];
+
+/// Every operation of both wires that is counted.
+const OPERATIONS: [&str; 27] = [
+    "CreateNamespace",
+    "DeleteNamespace",
+    "DescribeNamespace",
+    "DrainHosts",
+    "DrainShards",
+    "ExplainShard",
+    "ForceResetNamespace",
+    "FreezeBalance",
+    "GetDrainedHosts",
+    "GetDrainedShards",
+    "GetExecutorState",
+    "GetFullNamespaceState",
+    "GetLoads",
+    "GetNamespaceLoads",
+    "GetNamespaceState",
+    "GetShardOwner",
+    "Heartbeat",
+    "History",
+    "InspectShard",
+    "ListDrains",
+    "ListNamespaces",
+    "Lookup",
+    "PlanBalance",
+    "ResumeBalance",
+    "UndrainHosts",
+    "UndrainShards",
+    "UpdateSettings",
+];
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 struct OfNamespace {
@@ -62,15 +94,21 @@ struct OfWire {
 #[derive(Clone, Debug)]
 pub struct Metrics {
     registry: Arc<Mutex<Registry>>,
-    requests: Family<OfOperation, Counter>,
+    operations: Arc<HashMap<&'static str, Operation>>,
     failures: Family<OfFailure, Counter>,
-    latency: Family<OfOperation, Histogram, fn() -> Histogram>,
     sessions: Gauge,
     watches: Family<OfWire, Gauge>,
     executors: Family<OfStatus, Gauge>,
     events: Family<OfEvent, Counter>,
     gauges: Gauges,
     counters: Counters,
+}
+
+/// What is counted of one operation.
+#[derive(Clone, Debug)]
+struct Operation {
+    requests: Counter,
+    latency: Histogram,
 }
 
 /// Figures of namespaces that go up and down.
@@ -115,12 +153,12 @@ pub struct Open(Gauge);
 impl Metrics {
     /// A registry with everything in it.
     pub fn new() -> Self {
-        let histogram: fn() -> Histogram = || Histogram::new(LATENCY_BUCKETS);
+        let registry: Arc<Mutex<Registry>> = Arc::default();
+        let operations = Arc::new(register_operations(&mut registry.lock()));
         let metrics = Self {
-            registry: Arc::default(),
-            requests: Family::default(),
+            registry,
+            operations,
             failures: Family::default(),
-            latency: Family::new_with_constructor(histogram),
             sessions: Gauge::default(),
             watches: Family::default(),
             executors: Family::default(),
@@ -134,9 +172,7 @@ impl Metrics {
 
     fn register(&self) {
         let registry = &mut *self.registry.lock();
-        add(registry, names::REQUESTS, &self.requests);
         add(registry, names::FAILURES, &self.failures);
-        add(registry, names::LATENCY, &self.latency);
         add(registry, names::SESSIONS, &self.sessions);
         add(registry, names::WATCHES, &self.watches);
         add(registry, names::TOTAL_EXECUTORS, &self.executors);
@@ -154,9 +190,10 @@ impl Metrics {
 
     /// A request was answered: `code` is `None` if all went well.
     pub fn answered(&self, operation: &'static str, took: Duration, code: Option<&'static str>) {
-        let of = OfOperation { operation };
-        self.requests.get_or_create(&of).inc();
-        self.latency.get_or_create(&of).observe(took.as_secs_f64());
+        if let Some(counted) = self.operations.get(operation) {
+            counted.requests.inc();
+            counted.latency.observe(took.as_secs_f64());
+        }
         if let Some(code) = code {
             self.failures.get_or_create(&OfFailure { operation, code }).inc();
         }
@@ -283,6 +320,23 @@ impl Drop for Open {
     fn drop(&mut self) {
         self.0.dec();
     }
+}
+
+/// Handles to every operation, so that counting one looks nothing up under a
+/// lock.
+fn register_operations(registry: &mut Registry) -> HashMap<&'static str, Operation> {
+    let requests = Family::<OfOperation, Counter>::default();
+    let histogram: fn() -> Histogram = || Histogram::new(LATENCY_BUCKETS);
+    let latency = Family::<OfOperation, Histogram, _>::new_with_constructor(histogram);
+    add(registry, names::REQUESTS, &requests);
+    add(registry, names::LATENCY, &latency);
+    let handles = OPERATIONS.map(|operation| {
+        let of = OfOperation { operation };
+        let requests = requests.get_or_create(&of).clone();
+        let latency = latency.get_or_create(&of).clone();
+        (operation, Operation { requests, latency })
+    });
+    handles.into_iter().collect()
 }
 
 fn add(registry: &mut Registry, metric: Metric, value: &(impl Registered + Clone)) {

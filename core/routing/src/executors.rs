@@ -37,6 +37,10 @@ impl Executors {
         &self.entries[slot.index()].executor
     }
 
+    pub(crate) fn find(&self, id: &str) -> Option<&Arc<RoutedExecutor>> {
+        self.by_id.get(id).map(|slot| self.get(*slot))
+    }
+
     /// In order of id.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<RoutedExecutor>> {
         self.by_id.values().map(|slot| self.get(*slot))

@@ -192,6 +192,11 @@ impl Table {
         self.map.executors.iter()
     }
 
+    /// A known executor.
+    pub fn executor(&self, id: &str) -> Option<&Arc<RoutedExecutor>> {
+        self.map.executors.find(id)
+    }
+
     /// Every drained shard in order of key.
     pub fn drained(&self) -> impl Iterator<Item = &Arc<str>> {
         self.map.drained.iter()

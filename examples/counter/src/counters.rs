@@ -25,8 +25,11 @@ struct OneShard {
 }
 
 impl Counters {
-    pub(crate) fn new(data: Option<PathBuf>) -> Self {
-        Self { data, here: Mutex::default() }
+    pub(crate) fn new(data: Option<PathBuf>) -> Result<Self> {
+        if let Some(data) = &data {
+            fs::create_dir_all(data).with_context(|| format!("cannot make {}", data.display()))?;
+        }
+        Ok(Self { data, here: Mutex::default() })
     }
 
     /// The count; `None` if the shard does not run here.

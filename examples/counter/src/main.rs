@@ -56,7 +56,7 @@ async fn run(args: Args) -> Result<()> {
         .await
         .with_context(|| format!("cannot listen on {}", args.listen))?;
     let address = format!("http://{}", listener.local_addr()?);
-    let counters = Arc::new(Counters::new(args.data));
+    let counters = Arc::new(Counters::new(args.data)?);
 
     let mut executor = Executor::builder(&args.namespace, CountersHere(Arc::clone(&counters)))
         .connect(&args.server)

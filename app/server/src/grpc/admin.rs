@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plimsoll_ownership::event::Event;
 use plimsoll_ownership::namespace::{Namespace, Order, Planned};
 use plimsoll_ownership::record::DrainRecord;
-use plimsoll_placement::policy::Mode;
+use plimsoll_placement::policy::{Mode, Policy};
 use plimsoll_placement::time::Time;
 use plimsoll_store::Error as StoreError;
 use plimsoll_wire::status::{TypedError, plain};
@@ -268,7 +268,8 @@ fn describe_all(now: Time, namespace: &Namespace) -> v1::DescribeNamespaceRespon
 fn plan(namespace: &Namespace, planned: &Planned) -> v1::PlanBalanceResponse {
     let name = |index: u32| planned.executors.get(index as usize).map_or("", |id| &**id);
     let report = &planned.plan.report;
-    let policy = &namespace.settings().policy;
+    // The mode may be another than the namespace's own.
+    let policy = &Policy { mode: planned.mode, ..namespace.settings().policy };
     let moves = planned.plan.moves.iter().zip(&planned.moved).map(|(step, key)| {
         let from = step.from.map(|from| name(from.0));
         let to = name(step.to.0);

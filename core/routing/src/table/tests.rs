@@ -91,6 +91,8 @@ fn changed_metadata_shows_on_every_route() {
     let changed = Arc::new(RoutedExecutor { id: "a".into(), metadata });
     let delta = Delta { from: 1, to: 2, executors: vec![changed], ..Delta::default() };
     table.apply_delta(NOW, &delta).unwrap();
+    assert_eq!(table.executor("a").map(|it| &*it.metadata["zone"]), Some("b"));
+    assert_eq!(table.executor("stranger"), None);
     for key in ["1", "2"] {
         let Lookup::Owner(route) = table.lookup(key) else { panic!("{key} has an owner") };
         assert_eq!(route.executor.metadata["zone"], "b");

@@ -65,7 +65,7 @@ fn rows(namespace: &str, shard: &ExplainShardResponse) -> String {
         ("Phase", shard.phase.clone()),
         ("Owner", shard.owner.clone()),
         ("Generation", shard.generation.to_string()),
-        ("Owned since", go_time::seconds(shard.owned_since.as_ref())),
+        ("Since", go_time::seconds(shard.owned_since.as_ref())),
         ("Load", figures::measured(shard.smoothed_load)),
         ("Because", shard.because.clone()),
         ("Outlook", shard.outlook.clone()),

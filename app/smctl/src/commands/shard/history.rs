@@ -67,9 +67,11 @@ fn table(events: &[Event]) -> String {
 
 fn line(event: &Event) -> String {
     let at = go_time::nanos(event.at.as_ref());
-    let Event { kind, generation, detail, .. } = event;
-    let [shard, executor] =
-        [&event.shard_key, &event.executor_id].map(|text| figures::or_dash(text));
+    let Event { kind, generation, .. } = event;
+    // Generations begin at 1; 0 stands for an event that is about none.
+    let generation = if *generation == 0 { "-".to_owned() } else { generation.to_string() };
+    let [shard, executor, detail] =
+        [&event.shard_key, &event.executor_id, &event.detail].map(|text| figures::or_dash(text));
     format!("{at}\t{kind}\t{shard}\t{executor}\t{generation}\t{detail}\n")
 }
 

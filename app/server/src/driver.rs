@@ -204,7 +204,12 @@ impl Driver {
     }
 
     fn lose(mut self, error: StoreError) -> End {
-        self.namespace.close(Farewell::ServerLeaving);
+        // A batch on its way may hear of a deletion before the order to end comes.
+        let deleted = matches!(error, StoreError::NotFound { .. });
+        self.namespace.close(match deleted {
+            true => Farewell::NamespaceDeleted,
+            false => Farewell::ServerLeaving,
+        });
         let now = self.now();
         self.dispatch(now);
         End::Lost(error)

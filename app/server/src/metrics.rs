@@ -116,7 +116,6 @@ struct Operation {
 struct Gauges {
     active_shards: Family<OfNamespace, Gauge>,
     heartbeat_lag: Family<OfNamespace, Gauge>,
-    max_executors_per_shard: Family<OfNamespace, Gauge>,
     is_leader: Family<OfNamespace, Gauge>,
     max_over_mean: Family<OfNamespace, FloatGauge>,
     spread: Family<OfNamespace, FloatGauge>,
@@ -136,6 +135,7 @@ struct Counters {
     moves: Family<OfNamespace, Counter>,
     deleted: Family<OfNamespace, Counter>,
     cycles: Family<OfNamespace, Counter>,
+    contested: Family<OfNamespace, Counter>,
 }
 
 /// The metrics of one namespace.
@@ -228,7 +228,6 @@ impl Gauges {
     fn register(&self, registry: &mut Registry) {
         add(registry, names::ACTIVE_SHARDS, &self.active_shards);
         add(registry, names::OLDEST_HEARTBEAT_LAG, &self.heartbeat_lag);
-        add(registry, names::MAX_EXECUTORS_PER_SHARD, &self.max_executors_per_shard);
         add(registry, names::IS_LEADER, &self.is_leader);
         add(registry, names::LOAD_MAX_OVER_MEAN, &self.max_over_mean);
         add(registry, names::LOAD_CV, &self.spread);
@@ -244,7 +243,6 @@ impl Gauges {
         let (census, balance) = (namespace.census(), namespace.balance(now));
         let owned = census.shards - census.unowned - census.in_handover;
         set(&self.active_shards, of, owned);
-        set(&self.max_executors_per_shard, of, usize::from(owned > 0));
         set(&self.is_leader, of, 1);
         set(&self.drained_shards, of, namespace.drained_shards().len());
         set(&self.drained_hosts, of, namespace.drained_hosts().len());
@@ -266,6 +264,7 @@ impl Counters {
         add(registry, names::REASSIGNED_SHARDS, &self.moves);
         add(registry, names::DELETED_SHARDS, &self.deleted);
         add(registry, names::ASSIGN_ATTEMPTS, &self.cycles);
+        add(registry, names::CONTESTED_REPORTS, &self.contested);
     }
 
     fn set(&self, of: &OfNamespace, namespace: &Namespace) {
@@ -274,6 +273,7 @@ impl Counters {
         raise(&self.moves, of, stats.moves);
         raise(&self.deleted, of, stats.of(What::Done));
         raise(&self.cycles, of, stats.cycles);
+        raise(&self.contested, of, stats.contested);
         let moved = self.moved_load.get_or_create(of);
         moved.inc_by((stats.balance_moved_load - moved.get()).max(0.0));
     }

@@ -105,12 +105,11 @@ impl Namespaces {
 
     async fn make(&self, new: &NewNamespace, origin: Origin) -> Result<(), Error> {
         let record = new.record()?;
-        let (writes, mut stored) = new.first_records(record.kind)?;
-        if origin == Origin::Forgetful {
-            // Generations must grow although the last ones are forgotten:
-            // microseconds pass faster than shards are granted.
-            stored.generation_floor = self.clock.wall_ms() * 1000;
-        }
+        // Generations must grow although the last ones may be forgotten: those
+        // of a store that forgets, or of a namespace of this name that was
+        // deleted. Microseconds pass faster than shards are granted.
+        let first_generation = self.clock.wall_ms() * 1000;
+        let (writes, stored) = new.first_records(record.kind, first_generation)?;
         self.store.create(record.clone(), writes).await?;
         self.open(&record, stored, origin).await?;
         tracing::info!(namespace = %record.name, kind = %new.kind, shards = new.shards, "namespace created");
@@ -211,13 +210,13 @@ impl NewNamespace {
     }
 
     /// The first owners, as writes and as what the store then holds.
-    fn first_records(&self, kind: Kind) -> Result<(Vec<Write>, Stored), Error> {
+    fn first_records(&self, kind: Kind, generation: u64) -> Result<(Vec<Write>, Stored), Error> {
         let mut grants = BTreeMap::new();
         for (shard, executor) in &self.grants {
             if !is_shard(kind, shard) || executor.is_empty() {
                 return Err(Error::Grant(shard.clone()));
             }
-            let grant = GrantRecord { executor: Arc::from(executor.as_str()), generation: 1 };
+            let grant = GrantRecord { executor: Arc::from(executor.as_str()), generation };
             grants.insert(Arc::from(shard.as_str()), grant);
         }
         let grants: Vec<(Arc<str>, GrantRecord)> = grants.into_iter().collect();
@@ -226,8 +225,8 @@ impl NewNamespace {
             grant: grant.clone(),
         };
         let mut writes: Vec<_> = grants.iter().map(write).collect();
-        writes.push(Write::GenerationFloor(1));
-        Ok((writes, Stored { grants, generation_floor: 1, ..Stored::default() }))
+        writes.push(Write::GenerationFloor(generation));
+        Ok((writes, Stored { grants, generation_floor: generation, ..Stored::default() }))
     }
 }
 

@@ -67,6 +67,8 @@ pub enum RevokeReason {
     Reset,
     /// It was being stopped when its owner came back.
     Stopping,
+    /// Another executor proved to have a later grant.
+    Superseded,
 }
 
 /// A change of what spectators see.
@@ -126,6 +128,7 @@ impl RevokeReason {
             Self::Done => "done",
             Self::Reset => "reset",
             Self::Stopping => "stopping",
+            Self::Superseded => "superseded",
         }
     }
 }

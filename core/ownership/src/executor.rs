@@ -24,6 +24,9 @@ pub(crate) struct Executor {
     /// The lease that its last welcome gave. It counts on that one, whatever
     /// the settings say since.
     pub(crate) told_lease: Duration,
+    /// An earlier welcome, or an earlier server, may have given it until then,
+    /// and it may not have read the next welcome yet.
+    promised_until: Time,
     /// It wants no (more) work.
     pub(crate) leaving: bool,
     /// Its host is drained.
@@ -62,6 +65,7 @@ impl Executor {
             link,
             attempt: 0,
             told_lease: Duration::ZERO,
+            promised_until: now,
             leaving: false,
             drained: false,
             last_heard: now,
@@ -85,8 +89,20 @@ impl Executor {
 
     /// When it is called dead if nothing is heard.
     pub(crate) fn expires_at(&self, settings: &Settings) -> Time {
-        let lease_end = self.last_heard + self.lease(settings);
+        let lease_end = self.lease_end(settings);
         self.held_until.map_or(lease_end, |until| until.max(lease_end))
+    }
+
+    fn lease_end(&self, settings: &Settings) -> Time {
+        (self.last_heard + self.lease(settings)).max(self.promised_until)
+    }
+
+    /// A session begins, perhaps with a shorter lease than there was before.
+    pub(crate) fn begin_session(&mut self, now: Time, session: SessionId, settings: &Settings) {
+        self.promised_until = self.lease_end(settings);
+        self.link = Link::Session(Some(session));
+        self.told_lease = settings.lease;
+        self.heard(now);
     }
 
     pub(crate) fn session(&self) -> Option<SessionId> {

@@ -60,6 +60,9 @@ pub struct Holder {
     lease: Lease,
     shards: BTreeMap<Arc<str>, Held>,
     intent: Intent,
+    /// Shards said to have stopped since the hello, up to which generation: the
+    /// welcome that answers it may name them all the same.
+    stopped_since_hello: BTreeMap<Arc<str>, u64>,
     /// Counts the beats of all streams, so that none has the number of another.
     sequence: u64,
     actions: VecDeque<Action>,
@@ -89,6 +92,7 @@ impl Holder {
             lease: Lease::new(settings.margin_divisor),
             shards: BTreeMap::new(),
             intent: Intent::Serve,
+            stopped_since_hello: BTreeMap::new(),
             sequence: 0,
             actions: VecDeque::new(),
         }
@@ -101,6 +105,7 @@ impl Holder {
             return;
         }
         self.forget_unsent();
+        self.stopped_since_hello.clear();
         self.link = Link::Greeting { hello_sent: now };
         self.send(Outgoing::Hello { running: self.holdings() });
         if self.intent != Intent::Serve {
@@ -141,7 +146,12 @@ impl Holder {
         generation: u64,
         outcome: Result<(), String>,
     ) {
+        self.end_start(shard, generation, outcome);
+        // Only now: nobody is to be told to stop what has just failed to start.
         self.expire(now);
+    }
+
+    fn end_start(&mut self, shard: &str, generation: u64, outcome: Result<(), String>) {
         let Some((shard, held)) = self.shards.get_key_value(shard) else { return };
         if held.phase != Phase::Starting || held.instance != generation {
             return;
@@ -317,8 +327,11 @@ impl Holder {
             return;
         }
         self.stop_all_but(&grants);
+        let stopped = std::mem::take(&mut self.stopped_since_hello);
         for (shard, generation) in grants {
-            self.regrant(shard, generation);
+            if stopped.get(&shard).is_none_or(|up_to| generation > *up_to) {
+                self.regrant(shard, generation);
+            }
         }
         self.announce_running();
     }
@@ -532,6 +545,12 @@ impl Holder {
 
     /// Sends, if there is a stream on which shards can be talked about.
     fn say(&mut self, message: Outgoing) {
+        if let (Link::Greeting { .. }, Outgoing::Stopped { shard, generation, .. }) =
+            (&self.link, &message)
+        {
+            let up_to = self.stopped_since_hello.entry(Arc::clone(shard)).or_default();
+            *up_to = (*up_to).max(*generation);
+        }
         if self.link.is_open() {
             self.send(message);
         }

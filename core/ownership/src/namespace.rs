@@ -10,9 +10,10 @@
 //! 1. A shard has at most one owner, and its record names that owner before the
 //!    owner is told.
 //! 2. A shard leaves an owner only when the owner has confirmed that it stopped,
-//!    has said goodbye, or is dead: its lease has run out, counted from the last
-//!    heartbeat received.
-//! 3. Generations of a shard only grow, over restarts too.
+//!    has said goodbye, or is dead: the lease that it was told has run out,
+//!    counted from the last heartbeat received.
+//! 3. Generations of a shard only grow, over restarts too, and no two instances
+//!    of it ever have the same one.
 //! 4. A drained shard and a drained host are given nothing.
 
 mod check;

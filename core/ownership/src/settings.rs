@@ -136,6 +136,11 @@ impl Settings {
                 "beat must be at most half of lease, or one lost beat ends it",
             ));
         }
+        if self.heartbeat_ttl < self.lease {
+            return Err(Error::Together(
+                "heartbeat_ttl must be at least lease: after a restart the server waits that long for executors of either kind",
+            ));
+        }
         if self.rebalance_cooldown > self.period {
             return Err(Error::Together("rebalance_cooldown must not exceed period"));
         }

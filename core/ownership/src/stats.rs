@@ -14,6 +14,8 @@ pub struct Stats {
     pub balance_moves: u64,
     /// The load, as the planner counted it, that was moved for balance.
     pub balance_moved_load: f64,
+    /// Reports of a shard by an executor while another one owns it.
+    pub contested: u64,
     /// Cycles that looked for imbalance.
     pub cycles: u64,
 }

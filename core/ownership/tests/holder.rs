@@ -85,6 +85,7 @@ struct World {
     welcome: bool,
     /// Revocations of the present stream that wait for their confirmation.
     unconfirmed: BTreeSet<(Arc<str>, u64)>,
+    parting: bool,
     finished: bool,
 }
 
@@ -124,6 +125,7 @@ impl World {
             lease_end: Time::ZERO,
             welcome: false,
             unconfirmed: BTreeSet::new(),
+            parting: false,
             finished: false,
         }
     }
@@ -144,7 +146,10 @@ impl World {
             Step::StopEnds(shard) => self.end_stop(&key(shard)),
             Step::Done(shard) => self.holder.done(self.now, &key(shard)),
             Step::Leave => self.holder.leave(self.now),
-            Step::Goodbye => self.holder.goodbye(self.now),
+            Step::Goodbye => {
+                self.parting = true;
+                self.holder.goodbye(self.now);
+            }
         }
         self.perform();
         self.check();
@@ -196,8 +201,13 @@ impl World {
         self.welcome = true;
         self.lease_end = self.hello + USABLE;
         let grants: BTreeMap<_, _> = grants.iter().map(|(s, g)| (key(*s), u64::from(*g))).collect();
+        let granted = grants.keys().cloned().collect::<BTreeSet<_>>();
         let grants = grants.into_iter().collect();
         self.say(Incoming::Welcome { lease: LEASE, beat: BEAT, grants });
+        self.perform();
+        for (shard, instance) in &self.instances {
+            assert!(granted.contains(shard) || instance.stop_asked, "{shard} is not granted");
+        }
     }
 
     fn revoke(&mut self, shard: u8, generation: u8) {
@@ -269,6 +279,7 @@ impl World {
 
     fn start(&mut self, shard: Arc<str>, generation: u64) {
         assert!(self.now < self.lease_end, "{shard} is started without a lease");
+        assert!(!self.parting, "{shard} is started after the goodbye");
         let instance = Instance { generation, started: false, stop_asked: false };
         let other = self.instances.insert(shard, instance);
         assert!(other.is_none(), "a second instance beside {other:?}");

@@ -26,9 +26,9 @@ pub const OLDEST_HEARTBEAT_LAG: Metric = metric(
     "shard_distributor_oldest_executor_heartbeat_lag",
     "Time since the executor that has been silent the longest was heard, in milliseconds",
 );
-pub const MAX_EXECUTORS_PER_SHARD: Metric = metric(
-    "shard_distributor_max_executors_per_shard",
-    "The most owners that any shard has by the server's own record; more than 1 is a defect",
+pub const CONTESTED_REPORTS: Metric = metric(
+    "plimsoll_contested_reports",
+    "Reports of a shard by an executor while another one owns it: two may be running it",
 );
 pub const IS_LEADER: Metric =
     metric("shard_distributor_is_leader", "1 if this server leads the namespace");

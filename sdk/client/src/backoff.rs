@@ -22,7 +22,12 @@ impl Backoff {
     /// A random wait, at most 50 ms after the first failure, twice that after each
     /// further one, at most 2 s.
     pub(crate) fn next(&mut self) -> Duration {
-        let wait = self.ceiling().mul_f64(rand::random_range(0.0..=1.0));
+        self.next_within(LONGEST)
+    }
+
+    /// The same, at most `longest`.
+    pub(crate) fn next_within(&mut self, longest: Duration) -> Duration {
+        let wait = self.ceiling().min(longest).mul_f64(rand::random_range(0.0..=1.0));
         self.failures = self.failures.saturating_add(1);
         wait
     }

@@ -12,8 +12,20 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 pub enum ConnectError {
     #[error("no server was given: write http://host:port, several with commas between")]
     NoServer,
-    #[error("{given:?} is no server address: {why}; write http://host:port")]
+    #[error("{given:?} is no server address: {why}; write http://host:port, or https://")]
     BadServer { given: String, why: String },
+    #[error(
+        "{given:?} needs an authority to trust: give its certificate with \
+         .tls(Tls::new().ca_file(\"ca.pem\")?), those of the system are not asked; or write \
+         http:// for a server without TLS"
+    )]
+    NoAuthority { given: String },
+    /// Instead of silently sending everything in the clear.
+    #[error("{given:?} is without TLS, but TLS was given: write https://host:port")]
+    PlainAddress { given: String },
+    /// Of every server, the last was this.
+    #[error("no TLS with {server}: {why}; {advice}")]
+    Untrusted { server: String, why: String, advice: &'static str },
     #[error("{name} {value:?} is not allowed: {why}")]
     BadIdentity { name: &'static str, value: String, why: &'static str },
     /// Trying again does not help: NOT_FOUND is a namespace that does not exist.

@@ -48,7 +48,8 @@
 //!   an earlier start or stop runs.
 //! - Heartbeats wait for nothing of the application's.
 //! - A spectator's map survives every outage and says how old it is.
-//! - TLS is not supported yet: addresses begin with `http://`.
+//! - `http://` is in the clear; for `https://` and client certificates give
+//!   [`Tls`] to [`ExecutorBuilder::tls`] or [`SpectatorBuilder::tls`].
 
 mod backoff;
 mod clock;
@@ -56,11 +57,13 @@ mod convert;
 mod dialer;
 mod error;
 mod executor;
+mod handshake;
 mod keys;
 #[cfg(feature = "tower")]
 mod route;
 mod shard;
 mod spectator;
+mod tls;
 
 use std::time::Duration;
 
@@ -71,13 +74,15 @@ pub use plimsoll_routing::RoutedExecutor;
 #[cfg(feature = "tower")]
 pub use route::{Route, RouteBody, RouteError, RouteLayer};
 pub use shard::{Shard, Shards};
-pub use spectator::{LookupError, Owner, Spectator};
+pub use spectator::{LookupError, Owner, Spectator, SpectatorBuilder};
+pub use tls::{Tls, TlsError};
 
 /// The metadata key under which an executor publishes its address, as the Go
 /// clients have it.
 pub const ADDRESS_KEY: &str = "grpc_address";
 
-const DEFAULT_SERVER: &str = "http://127.0.0.1:7943";
+/// Without a scheme: that depends on whether there is TLS.
+const DEFAULT_SERVER: &str = "127.0.0.1:7943";
 
 /// How long coming up waits for a server before it goes on without.
 const START_PATIENCE: Duration = Duration::from_secs(3);

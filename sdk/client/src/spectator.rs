@@ -5,6 +5,7 @@
 //! not know costs a call, which in an ephemeral namespace creates the shard.
 
 mod asking;
+mod builder;
 mod map;
 mod owner;
 mod shared;
@@ -17,17 +18,12 @@ use plimsoll_routing::RoutedExecutor;
 use tokio_util::task::AbortOnDropHandle;
 
 use asking::{Answer, Servers};
+pub use builder::SpectatorBuilder;
 use map::Found;
 pub use owner::{LookupError, Owner};
 use shared::Shared;
-use watch::Watch;
 
-use crate::dialer::Dialer;
-use crate::{ConnectError, START_PATIENCE};
-
-/// A server that sends nothing for so long is taken for dead: it sends a
-/// keep-alive every 10 s.
-const SILENCE: Duration = Duration::from_secs(25);
+use crate::ConnectError;
 
 /// Knows who runs which shard of one namespace. Clones share one map and watch,
 /// which end with the last of them.
@@ -39,52 +35,22 @@ pub struct Spectator {
 }
 
 impl Spectator {
+    /// A spectator of a namespace, to be configured and started.
+    pub fn builder(namespace: impl Into<String>) -> SpectatorBuilder {
+        SpectatorBuilder::new(namespace.into())
+    }
+
     /// Watches a namespace. `servers` are their gRPC addresses, e.g.
     /// `http://127.0.0.1:7943`, several with commas between: any of them will do.
-    /// Waits for the map; if no server sends it within 3 s it returns all the
-    /// same and goes on trying.
+    /// Everything else as by default: see [`builder`](Self::builder), also for TLS.
     ///
     /// # Errors
-    /// An address is not allowed, or the server refused: the namespace may not
-    /// exist.
+    /// As [`SpectatorBuilder::start`].
     pub async fn connect(
         servers: &str,
         namespace: impl Into<String>,
     ) -> Result<Self, ConnectError> {
-        Self::connect_with(servers, namespace, SILENCE).await
-    }
-
-    /// As `connect`, with another limit than 25 s for the silence of a server.
-    ///
-    /// # Errors
-    /// As `connect`.
-    pub async fn connect_with(
-        servers: &str,
-        namespace: impl Into<String>,
-        silence: Duration,
-    ) -> Result<Self, ConnectError> {
-        let namespace = namespace.into();
-        let dialer = Dialer::new(servers)?;
-        let servers = Arc::new(Servers::new(namespace.clone(), dialer.lazy_channels()));
-        let shared = Arc::new(Shared::new(namespace));
-        let watch = Watch::new(Arc::clone(&shared), silence).follow(dialer);
-        let watch = Arc::new(AbortOnDropHandle::new(tokio::spawn(watch)));
-        let spectator = Self { shared, servers, _watch: watch };
-        spectator.come_up().await?;
-        Ok(spectator)
-    }
-
-    async fn come_up(&self) -> Result<(), ConnectError> {
-        tokio::select! {
-            () = self.ready() => Ok(()),
-            status = self.shared.refused() => {
-                Err(ConnectError::refused(self.shared.namespace(), &status))
-            }
-            () = tokio::time::sleep(START_PATIENCE) => {
-                tracing::warn!(patience = ?START_PATIENCE, "no server sends the map, trying on");
-                Ok(())
-            }
-        }
+        Self::builder(namespace).connect(servers).start().await
     }
 
     /// Who runs the shard. Waits only if the map does not know it: then a server

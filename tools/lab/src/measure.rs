@@ -7,7 +7,8 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 use serde::Serialize;
-use tokio::time::{Instant, sleep_until};
+use tokio::runtime::Handle;
+use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 /// Latencies of one kind, in nanoseconds, up to a minute, to three digits.
@@ -75,28 +76,34 @@ where
 }
 
 /// Open loop: so many calls a second, each timed from when it was due, however
-/// long the others take. What was reached, a second.
+/// long the others take. What was reached, a second. A thread of its own sends
+/// them, since tokio's timer has a resolution of a millisecond.
 pub(crate) async fn offer<C, F>(rate: f64, span: Duration, latencies: &Latencies, call: C) -> f64
 where
     C: Fn(u64) -> F + Send + Sync + 'static,
     F: Future<Output = ()> + Send + 'static,
 {
-    let (call, tasks, begun) = (Arc::new(call), TaskTracker::new(), Instant::now());
+    let (tasks, begun) = (TaskTracker::new(), Instant::now());
     let total = (rate * span.as_secs_f64()) as u64;
-    for n in 0..total {
-        let due = begun + Duration::from_secs_f64(n as f64 / rate);
-        if due > Instant::now() {
-            sleep_until(due).await;
+    let (runtime, under_way, latencies) = (Handle::current(), tasks.clone(), latencies.clone());
+    let sending = tokio::task::spawn_blocking(move || {
+        for n in 0..total {
+            let due = begun + Duration::from_secs_f64(n as f64 / rate);
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            let (called, latencies) = (call(n), latencies.clone());
+            under_way.spawn_on(
+                async move {
+                    called.await;
+                    latencies.record(due.elapsed());
+                },
+                &runtime,
+            );
         }
-        let (call, latencies) = (call.clone(), latencies.clone());
-        tasks.spawn(async move {
-            call(n).await;
-            latencies.record(due.elapsed());
-        });
-    }
+    });
+    let sent = sending.await.is_ok();
     tasks.close();
     tasks.wait().await;
-    total as f64 / begun.elapsed().as_secs_f64()
+    if sent { total as f64 / begun.elapsed().as_secs_f64() } else { 0.0 }
 }
 
 /// The median and the spread of repeated measurements.

@@ -61,7 +61,10 @@ impl Laboratory {
         format!("http://{}", self.server.grpc)
     }
 
-    pub(crate) async fn create(&self, request: v1::CreateNamespaceRequest) -> Result<Arc<NamespaceHandle>> {
+    pub(crate) async fn create(
+        &self,
+        request: v1::CreateNamespaceRequest,
+    ) -> Result<Arc<NamespaceHandle>> {
         let name = request.name.clone();
         admin(&self.url())?.create_namespace(request).await?;
         self.server.namespaces.get(&name).context("the namespace is not there")
@@ -76,7 +79,8 @@ fn config(store: StoreKind, data: &Path) -> Config {
 }
 
 pub(crate) fn admin(url: &str) -> Result<AdminServiceClient<Channel>> {
-    Ok(AdminServiceClient::new(channel(url)?).max_encoding_message_size(plimsoll_wire::MAX_MESSAGE_BYTES))
+    Ok(AdminServiceClient::new(channel(url)?)
+        .max_encoding_message_size(plimsoll_wire::MAX_MESSAGE_BYTES))
 }
 
 /// A connection with windows that do not throttle.

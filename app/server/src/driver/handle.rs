@@ -109,6 +109,11 @@ impl NamespaceHandle {
         let _ = self.send(Command::Close(farewell)).await;
     }
 
+    /// Waits until the driver has ended.
+    pub async fn ended(&self) {
+        self.commands.closed().await;
+    }
+
     async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Gone> {
         let (answer, answered) = oneshot::channel();
         self.send(command(answer)).await?;

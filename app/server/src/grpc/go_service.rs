@@ -7,7 +7,7 @@ use plimsoll_ownership::namespace::Order;
 use plimsoll_ownership::record::{DrainRecord, Kind};
 use plimsoll_wire::sharddistributor as go;
 use plimsoll_wire::sharddistributor::shard_distributor_api_server::ShardDistributorApi;
-use plimsoll_wire::status::TypedError;
+use plimsoll_wire::status::{TypedError, plain};
 use tokio_stream::Empty;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -71,8 +71,8 @@ impl ShardDistributorApi for Services {
                 .read(move |now, it| describe::go_executor(now, it, &id))
                 .await
                 .map_err(gone)?;
-            let missing =
-                || Status::not_found(format!("executor not found {namespace}:{executor_id}"));
+            let text = format!("executor not found {namespace}:{executor_id}");
+            let missing = || Status::not_found(plain(&text));
             let executor = Some(executor.ok_or_else(missing)?);
             Ok(go::GetExecutorStateResponse { namespace: namespace.clone(), executor })
         };

@@ -55,6 +55,7 @@ async fn push(
         };
         tokio::select! {
             changed = next => if changed.is_err() { break },
+            () = namespace.ended() => break,
             () = services.shutdown.cancelled() => break,
             () = states.closed() => return,
         }

@@ -57,7 +57,8 @@ impl Watch {
     /// Until the server leaves or the namespace is deleted.
     async fn tell_until_the_end(&mut self) -> Result<(), Gone> {
         let shutdown = self.services.shutdown.clone();
-        let mut revisions = self.namespace.board.revisions();
+        let namespace = self.namespace.clone();
+        let mut revisions = namespace.board.revisions();
         if !self.catch_up().await? {
             self.keep_alive().await?;
         }
@@ -65,6 +66,7 @@ impl Watch {
             tokio::select! {
                 changed = revisions.changed() => if changed.is_err() { return Ok(()) },
                 () = tokio::time::sleep(KEEP_ALIVE) => self.keep_alive().await?,
+                () = namespace.ended() => return Ok(()),
                 () = shutdown.cancelled() => return Ok(()),
                 () = self.sender.closed() => return Err(Gone),
             }

@@ -34,6 +34,30 @@ fn a_start_that_fails_is_told_with_its_error() {
 }
 
 #[test]
+fn a_start_that_fails_after_the_lease_is_not_told_to_stop() {
+    let mut holder = welcomed(&[("1", 7)]);
+    actions(&mut holder);
+    holder.started(at(5_000), "1", 7, Err("disk full".into()));
+    assert!(actions(&mut holder).iter().all(|action| !matches!(action, Action::Stop { .. })));
+    assert!(holder.is_empty());
+}
+
+#[test]
+fn a_welcome_that_crosses_a_stop_does_not_start_the_shard_again() {
+    let mut holder = running(&[("1", 7), ("2", 8)]);
+    holder.disconnected(at(1_000));
+    holder.connected(at(1_500));
+    holder.handle_timeout(at(1_600));
+    holder.stopped(at(1_601), "1", 7);
+    actions(&mut holder);
+    holder.handle(at(1_700), welcome(&[("1", 7), ("2", 9)]));
+    assert_eq!(holder.shards().map(|held| &**held.shard).collect::<Vec<_>>(), ["2"]);
+    assert_eq!(actions(&mut holder), []);
+    holder.handle(at(1_800), granted("1", 10));
+    assert_eq!(actions(&mut holder), [start("1", 10)]);
+}
+
+#[test]
 fn a_revocation_is_confirmed_when_the_stop_is_over() {
     let mut holder = running(&[("1", 7)]);
     holder.handle(at(10), revoked("1", 7));
@@ -76,6 +100,31 @@ fn a_grant_waits_for_the_stop_before_it() {
     assert_eq!(actions(&mut holder).len(), 1);
     holder.stopped(at(20), "1", 7);
     assert_eq!(actions(&mut holder), [send(said_stopped("1", 7)), start("1", 8)]);
+}
+
+#[test]
+fn a_grant_that_the_stop_will_confirm_is_void() {
+    let mut holder = running(&[("1", 7)]);
+    holder.handle(at(10), revoked("1", 9));
+    holder.handle(at(11), granted("1", 9));
+    actions(&mut holder);
+    holder.stopped(at(20), "1", 7);
+    assert_eq!(actions(&mut holder), [send(said_stopped("1", 9))]);
+}
+
+#[test]
+fn only_the_present_instance_can_report() {
+    let mut holder = running(&[("1", 7)]);
+    holder.handle(at(10), revoked("1", 7));
+    holder.handle(at(11), granted("1", 8));
+    holder.stopped(at(12), "1", 7);
+    actions(&mut holder);
+    holder.started(at(13), "1", 7, Ok(()));
+    assert_eq!(holder.may_run(at(13), "1"), None);
+    holder.handle(at(14), revoked("1", 8));
+    actions(&mut holder);
+    holder.stopped(at(15), "1", 7);
+    assert_eq!(actions(&mut holder), []);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use super::cycle::LastCycle;
 use super::orders::Ordered;
 use super::session::Holding;
 use super::unary::Report;
-use crate::action::{Outcome, RevokeReason, RouteChange};
+use crate::action::{Outcome, RevokeReason, RouteChange, Tell};
 use crate::event::What;
 use crate::executor::{Executor, Link};
 use crate::ids::{ExecutorId, ShardId};
@@ -191,19 +191,22 @@ impl Namespace {
         }
     }
 
-    /// The same for an executor that knows no generations.
+    /// The same for an executor that knows no generations. What it is done with
+    /// it runs until it is told to stop.
     pub(super) fn adopt_reported(&mut self, now: Time, id: ExecutorId, reports: &[Report]) {
         if !self.adopting {
             return;
         }
-        for report in reports.iter().filter(|report| !report.done) {
+        for report in reports {
             self.adopt(now, id, &report.shard, None);
         }
     }
 
     fn adopt(&mut self, now: Time, to: ExecutorId, key: &Arc<str>, generation: Option<u64>) {
-        let Some(id) = self.adoptable(now, key) else { return };
-        let generation = match generation.filter(|generation| *generation > 0) {
+        let claim = generation.filter(|generation| *generation > 0);
+        let Some(id) = self.adoptable(now, key, claim) else { return };
+        self.tell_superseded(id, to);
+        let generation = match claim {
             Some(known) => self.never_below(known),
             None => self.next_generation(),
         };
@@ -222,14 +225,32 @@ impl Namespace {
         }
     }
 
-    fn adoptable(&mut self, now: Time, key: &Arc<str>) -> Option<ShardId> {
+    /// A later grant proves that whoever had an earlier one has stopped, or has
+    /// lost its lease: whatever it still says, it does not count.
+    fn adoptable(&mut self, now: Time, key: &Arc<str>, claim: Option<u64>) -> Option<ShardId> {
         if !self.is_valid_key(key) {
             return None;
         }
-        match self.shard_id(key) {
-            None => Some(self.add_shard(key.clone(), now)),
-            Some(id) => self.shard(id).filter(|shard| shard.phase == Phase::Unowned).map(|_| id),
-        }
+        let Some(id) = self.shard_id(key) else { return Some(self.add_shard(key.clone(), now)) };
+        let shard = self.shard(id)?;
+        let free = match shard.phase {
+            Phase::Unowned => claim.is_none_or(|claim| claim >= shard.generation),
+            Phase::Owned { .. } | Phase::Revoking { .. } => {
+                let later = claim.is_some_and(|claim| claim > shard.generation);
+                later && shard.because == Because::Adopted
+            }
+            Phase::Granting | Phase::Releasing => false,
+        };
+        free.then_some(id)
+    }
+
+    /// Whoever was believed before must not start it again.
+    fn tell_superseded(&mut self, id: ShardId, by: ExecutorId) {
+        let Some(shard) = self.shard(id) else { return };
+        let Some(owner) = shard.owner.filter(|owner| *owner != by) else { return };
+        let (shard, generation) = (shard.key.clone(), shard.generation);
+        let reason = RevokeReason::Superseded;
+        self.tell(owner, Tell::Revoked { shard, generation, reason });
     }
 
     fn publish_adoption(&mut self, now: Time, id: ShardId, to: ExecutorId) {

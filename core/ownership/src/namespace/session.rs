@@ -145,12 +145,11 @@ impl Namespace {
         }
         self.sessions.insert(session, id);
         self.set_host(id, hello.host.clone());
-        if let Some(executor) = self.executor_mut(id) {
-            executor.link = Link::Session(Some(session));
+        if let Some(executor) = self.executors.get_mut(id.slot()) {
             executor.wire_status = 0;
             executor.leaving = false;
             executor.attempt = hello.attempt;
-            executor.heard(now);
+            executor.begin_session(now, session, &self.settings);
         }
         id
     }
@@ -181,6 +180,8 @@ impl Namespace {
                 self.mark_told(id);
                 self.revoke_untold(now, id);
             }
+            // What was taken over from it may be somebody else's.
+            (Phase::Owned { .. }, None) if self.adopting => self.orphan(now, id),
             // It runs no more, or its process is another one: what is left of
             // the earlier instance must not pass for the next.
             (Phase::Owned { told: true }, None) => self.grant_anew(now, id),
@@ -218,9 +219,6 @@ impl Namespace {
             .map(|shard| (shard.key.clone(), shard.generation))
             .collect();
         let (lease, beat) = (self.settings.lease, self.settings.beat);
-        if let Some(executor) = self.executor_mut(id) {
-            executor.told_lease = lease;
-        }
         self.tell(id, Tell::Welcome { lease, beat, grants });
     }
 
@@ -316,7 +314,7 @@ impl Namespace {
         generation: u64,
         error: Option<String>,
     ) {
-        let Some(shard) = self.held(id, key, generation) else { return };
+        let Some(shard) = self.held_up_to(id, key, generation) else { return };
         match self.shard(shard).map(|shard| shard.phase) {
             Some(Phase::Revoking { .. }) => self.confirmed(now, shard),
             Some(Phase::Owned { .. }) => self.failed(now, shard, error),
@@ -343,8 +341,15 @@ impl Namespace {
 
     /// The shard of that key if this executor has it by that very grant.
     fn held(&self, id: ExecutorId, key: &str, generation: u64) -> Option<ShardId> {
+        let held = self.held_up_to(id, key, generation)?;
+        self.shard(held).filter(|shard| shard.generation == generation).map(|_| held)
+    }
+
+    /// The shard of that key if this executor has it by that grant or an earlier
+    /// one: what has stopped has stopped under all of them.
+    fn held_up_to(&self, id: ExecutorId, key: &str, generation: u64) -> Option<ShardId> {
         let shard_id = self.shard_id(key)?;
         let shard = self.shard(shard_id)?;
-        (shard.owner == Some(id) && shard.generation == generation).then_some(shard_id)
+        (shard.owner == Some(id) && shard.generation <= generation).then_some(shard_id)
     }
 }

@@ -86,8 +86,16 @@ impl Namespace {
             self.answer_for(shard, &mut answer);
         }
         let strangers = beat.reports.iter().filter(|report| !self.is_held_by(id, &report.shard));
-        answer.revoked.extend(strangers.map(|report| report.shard.clone()));
+        let strangers: Vec<_> = strangers.map(|report| report.shard.clone()).collect();
+        let contested = strangers.iter().filter(|shard| self.has_owner(shard)).count();
+        self.stats.contested += contested as u64;
+        answer.revoked.extend(strangers);
         answer
+    }
+
+    fn has_owner(&self, key: &str) -> bool {
+        let shard = self.shard_id(key).and_then(|shard| self.shard(shard));
+        shard.is_some_and(|shard| shard.is_owned())
     }
 
     /// A heartbeat that had to be refused is a sign of life all the same: a bad

@@ -25,8 +25,9 @@ fn thousands_of_creations_write_nothing_but_themselves() {
     for name in ["a", "b", "c", "d"] {
         world.join(name);
     }
-    for n in 0..2_000 {
-        world.locate(&format!("job-{n}"));
+    for hundred in 0..20 {
+        let keys: Vec<_> = (0..100).map(|n| format!("job-{hundred}-{n}")).collect();
+        world.locate_all(&keys);
     }
     let grants = world.written.iter().filter(|write| matches!(write, Write::Grant { .. })).count();
     assert_eq!(grants, 2_000);
@@ -39,10 +40,8 @@ fn creations_that_come_together_are_stored_together() {
     let mut world = World::ephemeral();
     world.join("a");
     world.stores_at_once = false;
-    for n in 0..1_000 {
-        world.locate(&format!("job-{n}"));
-    }
-    world.commit();
+    let keys: Vec<_> = (0..1_000).map(|n| format!("job-{n}")).collect();
+    world.locate_all(&keys);
     world.commit();
     assert_eq!((world.store.grants.len(), world.count("a")), (1_000, 1_000));
 }

@@ -201,7 +201,7 @@ fn a_stall_lengthens_the_recovery_too() {
 
 #[test]
 fn an_executor_counts_on_the_lease_that_it_was_told() {
-    let settings = [("lease", "20s"), ("beat", "5s")];
+    let settings = [("lease", "20s"), ("beat", "5s"), ("heartbeat_ttl", "20s")];
     let mut world = World::with(Kind::Fixed { shards: 2 }, &settings, Origin::New);
     world.join("a");
     world.join("b");
@@ -216,6 +216,24 @@ fn an_executor_counts_on_the_lease_that_it_was_told() {
     world.run_for(1);
     assert!(!world.knows("a"));
     assert_eq!(world.count("b"), 2);
+}
+
+#[test]
+fn a_welcome_with_a_shorter_lease_may_not_have_been_read() {
+    let settings = [("lease", "20s"), ("beat", "5s"), ("heartbeat_ttl", "20s")];
+    let mut world = World::with(Kind::Fixed { shards: 2 }, &settings, Origin::New);
+    world.join("a");
+    world.join("b");
+    world.run_for(400);
+    let heard = world.namespace.executor_of("a").unwrap().last_heard;
+    world.change(&[("lease", "1s"), ("beat", "100ms")]);
+    world.reconnect("a");
+    world.reconnect("b");
+    world.silence("a");
+    world.run_until(heard + Duration::from_millis(19_999));
+    assert!(world.knows("a"), "it may run what it has for 20 seconds from its last beat");
+    world.run_for(1);
+    assert!(!world.knows("a"));
 }
 
 #[test]

@@ -109,6 +109,21 @@ fn a_forgetful_restart_takes_over_what_heartbeats_report() {
 }
 
 #[test]
+fn what_somebody_is_done_with_when_the_server_forgets_is_revoked_and_waited_for() {
+    let mut world = World::with(Kind::Ephemeral, &[], Origin::Forgetful);
+    world.join("a");
+    for _ in 0..15 {
+        let answer = world.heartbeat_done("go", &["job"], "job");
+        assert_eq!(&*answer.revoked[0], "job");
+        world.run_for(1_000);
+    }
+    let request = world.locate("job");
+    assert_eq!((world.answer(request), world.count("a")), (None, 0));
+    world.heartbeat_leaving("go");
+    assert_eq!(world.runs("a"), ["job"]);
+}
+
+#[test]
 fn what_is_stopping_when_the_server_forgets_is_waited_for() {
     let mut world = World::with(Kind::Fixed { shards: 1 }, &[], Origin::Forgetful);
     world.join("b");
@@ -120,6 +135,38 @@ fn what_is_stopping_when_the_server_forgets_is_waited_for() {
     world.say("a", SessionEvent::Stopped { shard: "0".into(), generation: 4, error: None });
     world.run_for(100);
     assert_eq!(world.phase("0"), "owned");
+}
+
+#[test]
+fn of_two_that_say_they_run_a_shard_the_later_grant_is_believed() {
+    for stopping in [true, false] {
+        let mut world = World::with(Kind::Fixed { shards: 1 }, &[], Origin::Forgetful);
+        world.join("a");
+        world.join("b");
+        world.slow("a");
+        world.hello("a", vec![Holding { shard: "0".into(), generation: 4, stopping }]);
+        world.hello("b", vec![Holding { shard: "0".into(), generation: 9, stopping: false }]);
+        assert_eq!((world.owner("0").as_deref(), world.generation("0")), (Some("b"), 9));
+        assert_eq!(world.runs("b"), ["0"]);
+        world.say("a", SessionEvent::Stopped { shard: "0".into(), generation: 4, error: None });
+        world.run_for(15_000);
+        assert_eq!((world.owner("0").as_deref(), world.generation("0")), (Some("b"), 9));
+    }
+}
+
+#[test]
+fn what_was_taken_over_is_given_up_when_its_executor_says_that_it_runs_no_more() {
+    let mut world = World::with(Kind::Fixed { shards: 1 }, &[], Origin::Forgetful);
+    world.join("a");
+    world.join("b");
+    world.hello("a", vec![Holding { shard: "0".into(), generation: 4, stopping: false }]);
+    world.executors.get_mut("a").unwrap().runs.clear();
+    world.hello("a", Vec::new());
+    assert_eq!((world.phase("0"), world.count("a")), ("unowned", 0));
+    world.hello("b", vec![Holding { shard: "0".into(), generation: 3, stopping: false }]);
+    assert_eq!(world.phase("0"), "unowned", "an earlier grant than one that is known");
+    world.hello("b", vec![Holding { shard: "0".into(), generation: 5, stopping: false }]);
+    assert_eq!(world.owner("0").as_deref(), Some("b"));
 }
 
 #[test]

@@ -119,6 +119,8 @@ fn a_hello_with_a_revoked_shard_revokes_it_again() {
     world.break_stream("a");
     world.hello("a", vec![holding("0", 1, false)]);
     assert_eq!(world.count("b"), 0);
+    let Tell::Welcome { grants, .. } = world.told_to("a")[0] else { panic!("no welcome") };
+    assert_eq!(*grants, []);
     let revoked = world.told_to("a").iter().any(|message| {
         matches!(message, Tell::Revoked { generation: 1, reason: RevokeReason::Move(_), .. })
     });

@@ -453,6 +453,15 @@ impl World {
         self.answers.get(&request)
     }
 
+    /// Many questions that arrive together.
+    pub(crate) fn locate_all(&mut self, keys: &[String]) {
+        for key in keys {
+            let request = self.request();
+            self.namespace.locate(self.now, request, key);
+        }
+        self.turn();
+    }
+
     /// Who the answer says owns the shard.
     pub(crate) fn located(&mut self, key: &str) -> String {
         let request = self.locate(key);

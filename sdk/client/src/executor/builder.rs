@@ -12,7 +12,7 @@ use super::identity::Identity;
 use super::shared::{Progress, Shared};
 use super::{Executor, Limits};
 use crate::dialer::Dialer;
-use crate::{ADDRESS_KEY, ConnectError, DEFAULT_SERVER, START_PATIENCE, Shards};
+use crate::{ADDRESS_KEY, ConnectError, DEFAULT_SERVER, START_PATIENCE, Shards, Tls};
 
 /// What an executor is started with. Only a server elsewhere than on this machine
 /// must be named.
@@ -21,6 +21,7 @@ pub struct ExecutorBuilder<S> {
     namespace: String,
     shards: S,
     servers: String,
+    tls: Option<Tls>,
     id: Option<String>,
     host: Option<String>,
     metadata: BTreeMap<String, String>,
@@ -34,6 +35,7 @@ impl<S: Shards> ExecutorBuilder<S> {
             namespace,
             shards,
             servers: DEFAULT_SERVER.to_owned(),
+            tls: None,
             id: None,
             host: None,
             metadata: BTreeMap::new(),
@@ -46,6 +48,14 @@ impl<S: Shards> ExecutorBuilder<S> {
     #[must_use]
     pub fn connect(mut self, servers: impl Into<String>) -> Self {
         self.servers = servers.into();
+        self
+    }
+
+    /// Whom to trust at `https://` addresses, which addresses without a scheme are
+    /// then; `http://` is refused.
+    #[must_use]
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
         self
     }
 
@@ -98,29 +108,34 @@ impl<S: Shards> ExecutorBuilder<S> {
     /// can come up while the servers are away.
     ///
     /// # Errors
-    /// A name or address is not allowed, or the server refused: the namespace may
-    /// not exist.
+    /// A name or address is not allowed, no server is to be trusted or trusts us,
+    /// or the server refused: the namespace may not exist.
     pub async fn start(self) -> Result<Executor, ConnectError> {
         let identity = Identity::new(self.namespace, self.id, self.host)?;
-        let dialer = Dialer::new(&self.servers)?;
+        let dialer = Dialer::new(&self.servers, self.tls.as_ref())?;
+        let untrusted = dialer.untrusted();
         let shared = Arc::new(Shared::new(identity, self.metadata, Settings::default()));
         let driver = Driver::new(Arc::clone(&shared), self.shards, dialer)?;
         let driver = Arc::new(AbortOnDropHandle::new(tokio::spawn(driver.run())));
         let executor = Executor { shared, _driver: driver, limits: self.limits };
-        executor.come_up().await?;
+        executor.come_up(untrusted).await?;
         executor.shared.note(|progress| progress.came_up = true);
         Ok(executor)
     }
 }
 
 impl Executor {
-    async fn come_up(&self) -> Result<(), ConnectError> {
+    async fn come_up(
+        &self,
+        untrusted: impl Future<Output = ConnectError>,
+    ) -> Result<(), ConnectError> {
         let decided = self.shared.until(|progress| {
             progress.welcomed || progress.refused.is_some() || progress.finished.is_some()
         });
-        match tokio::time::timeout(START_PATIENCE, decided).await {
-            Ok(progress) => self.outcome(progress),
-            Err(_) => {
+        tokio::select! {
+            progress = decided => self.outcome(progress),
+            error = untrusted => Err(error),
+            () = tokio::time::sleep(START_PATIENCE) => {
                 tracing::warn!(patience = ?START_PATIENCE, "no server answers yet, trying on");
                 Ok(())
             }

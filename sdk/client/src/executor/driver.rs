@@ -178,8 +178,14 @@ impl<S: Shards> Driver<S> {
     fn broken(&mut self, status: Option<Status>) {
         let Some(mut dialer) = self.line.close() else { return };
         let refused = status.as_ref().is_some_and(is_refusal);
-        // A refusal before that is the error that `start` returns.
-        if dialer.failed() && (!refused || self.shared.progress().came_up) {
+        let progress = self.shared.progress();
+        let first_failure = match &status {
+            Some(status) => dialer.failed_by(status),
+            None => dialer.failed(),
+        };
+        let first_refusal = refused && progress.refused.is_none();
+        // A refusal before it came up is the error that `start` returns.
+        if first_refusal && progress.came_up || first_failure && !refused {
             let error = status.as_ref().map_or("the stream ended", Status::message);
             let code = status.as_ref().map(Status::code);
             tracing::warn!(error, ?code, "the session broke, trying on");
@@ -193,6 +199,7 @@ impl<S: Shards> Driver<S> {
 
     fn reconnect(&mut self, pace: Pace) {
         let Some(mut dialer) = self.line.close() else { return };
+        dialer.hurry_until(self.shared.lease_end());
         let hopeless = self.shared.progress().refused.is_some();
         self.line = Line::Dialing(match pace {
             _ if hopeless => dialer.dial_seldom(),
@@ -214,7 +221,9 @@ impl<S: Shards> Driver<S> {
             match action {
                 Action::Send(message) => self.send(message),
                 Action::Start { shard, generation } => self.start(Shard { key: shard, generation }),
-                Action::Stop { shard, reason, .. } => self.order_stop(&shard, &reason),
+                Action::Stop { shard, generation, reason } => {
+                    self.order_stop(&Shard { key: shard, generation }, &reason);
+                }
                 Action::Reconnect(pace) => self.reconnect(pace),
                 Action::Finished(finish) => return Some(finish),
             }
@@ -267,11 +276,13 @@ impl<S: Shards> Driver<S> {
         self.instances.spawn(instance::run(shards, shard, stopped, report));
     }
 
-    fn order_stop(&mut self, shard: &str, reason: &StopReason) {
-        tracing::debug!(shard, ?reason, "stopping");
-        if let Some(stop) = self.stops.get_mut(shard).and_then(Option::take) {
+    fn order_stop(&mut self, shard: &Shard, reason: &StopReason) {
+        tracing::debug!(shard = shard.key(), ?reason, "stopping");
+        match self.stops.get_mut(shard.key()) {
             // The instance waits for it, or will when its start is over.
-            let _ = stop.send(());
+            Some(stop) => drop(stop.take().map(|stop| stop.send(()))),
+            // Its start failed after this was decided, and before it was carried out.
+            None => self.stopped(shard),
         }
     }
 

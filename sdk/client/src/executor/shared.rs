@@ -9,6 +9,7 @@ use parking_lot::{Mutex, RwLock};
 use plimsoll_ownership::holder::{Finish, Holder, Settings};
 use plimsoll_placement::time::Time;
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 use tonic::Status;
 
 use super::identity::Identity;
@@ -112,6 +113,11 @@ impl Shared {
         }
     }
 
+    /// When the lease ends; `None` if it is over.
+    pub(super) fn lease_end(&self) -> Option<Instant> {
+        self.read(|holder, _| holder.lease_end()).map(|end| self.clock.instant(end))
+    }
+
     // === metadata ===
 
     pub(super) fn set_metadata(&self, key: String, value: String) {
@@ -150,8 +156,9 @@ impl Shared {
     /// Waits until `done` says so.
     pub(super) async fn until(&self, done: impl FnMut(&Progress) -> bool) -> Progress {
         let mut progress = self.progress.subscribe();
-        match progress.wait_for(done).await {
-            Ok(progress) => progress.clone(),
+        // Cloned before the next wait: the guard must not be held over it.
+        match progress.wait_for(done).await.map(|progress| progress.clone()) {
+            Ok(progress) => progress,
             // The sender is this very object: it is there.
             Err(_) => std::future::pending().await,
         }

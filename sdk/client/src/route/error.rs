@@ -11,6 +11,7 @@ pub enum RouteError {
     NoKey,
     #[error(transparent)]
     Lookup(#[from] LookupError),
+    /// For a moment, if a server has just started and has not heard of it again.
     #[error("executor {executor} publishes no address")]
     NoAddress { executor: String },
     #[error("the owner's address {address:?} is none: {error}")]
@@ -33,12 +34,9 @@ impl RouteError {
                 StatusCode::BAD_REQUEST
             }
             Self::Lookup(LookupError::NotFound { .. }) => StatusCode::NOT_FOUND,
-            Self::Lookup(LookupError::Drained { .. } | LookupError::Unavailable { .. }) => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
-            Self::NoAddress { .. } | Self::BadAddress { .. } | Self::Inner(_) => {
-                StatusCode::BAD_GATEWAY
-            }
+            Self::Lookup(LookupError::Drained { .. } | LookupError::Unavailable { .. })
+            | Self::NoAddress { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            Self::BadAddress { .. } | Self::Inner(_) => StatusCode::BAD_GATEWAY,
         }
     }
 }

@@ -1,8 +1,10 @@
 //! What the watch and the application's handles both see.
 
+use std::sync::Arc;
+
 use parking_lot::RwLock;
 use plimsoll_placement::time::Time;
-use plimsoll_routing::{Delta, Rejected, Table};
+use plimsoll_routing::{Delta, Rejected, RoutedExecutor, Table};
 use tokio::sync::watch;
 use tonic::Status;
 
@@ -58,6 +60,18 @@ impl Shared {
 
     // === what the watch brings ===
 
+    /// A server that has just started knows who owns what, but nothing else of an
+    /// executor until it says hello again: then what is known here stays.
+    pub(super) fn fill_in(&self, executors: &mut [Arc<RoutedExecutor>]) {
+        self.read(|map, _| {
+            for executor in executors.iter_mut().filter(|it| it.metadata.is_empty()) {
+                if let Some(known) = map.table().executor(&executor.id) {
+                    *executor = Arc::clone(known);
+                }
+            }
+        });
+    }
+
     pub(super) fn apply_delta(&self, delta: &Delta) -> Result<(), Rejected> {
         self.write(|map, now| map.apply_delta(now, delta))?;
         self.revision.send_replace(delta.to);
@@ -76,11 +90,12 @@ impl Shared {
         drop(earlier);
     }
 
-    /// `true` if somebody waits for it: `connect`, which returns it.
+    /// `true` if that is news and nobody waits for it, as `connect` does, which
+    /// returns it.
     pub(super) fn refuse(&self, status: &Status) -> bool {
         let awaited = self.refused.receiver_count() > 0;
-        self.refused.send_replace(Some(status.clone()));
-        awaited
+        let before = self.refused.send_replace(Some(status.clone()));
+        before.is_none() && !awaited
     }
 
     // === for those who wait ===
@@ -98,9 +113,11 @@ impl Shared {
 
     pub(super) async fn refused(&self) -> Status {
         let mut refusals = self.refused.subscribe();
-        match refusals.wait_for(Option::is_some).await {
-            Ok(refused) => refused.clone().unwrap_or_else(|| Status::unknown("")),
-            Err(_) => std::future::pending().await,
+        // Cloned before the next wait: the guard must not be held over it.
+        match refusals.wait_for(Option::is_some).await.ok().and_then(|refused| refused.clone()) {
+            Some(status) => status,
+            // The sender is part of this very object, and there is a status.
+            None => std::future::pending().await,
         }
     }
 }

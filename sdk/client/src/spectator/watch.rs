@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
-use plimsoll_routing::{Applied, Delta, Rejected, Table};
+use plimsoll_routing::{Applied, Delta, Rejected, SnapshotPart, Table};
 use plimsoll_wire::MAX_MESSAGE_BYTES;
 use plimsoll_wire::v1::routing_service_client::RoutingServiceClient;
 use plimsoll_wire::v1::watch_response::Message;
@@ -62,11 +62,14 @@ impl Watch {
     }
 
     fn redial(&mut self, mut dialer: Dialer, broken: Broken) -> Dialing {
-        let first = dialer.failed();
+        let first = match &broken {
+            Broken::Status(status) => dialer.failed_by(&**status),
+            _ => dialer.failed(),
+        };
         self.distrusted |= matches!(broken, Broken::Rejected(_));
         match broken {
             Broken::Status(status) if is_refusal(&status) => {
-                if !self.shared.refuse(&status) && first {
+                if self.shared.refuse(&status) {
                     self.complain(&Broken::Status(status));
                 }
                 dialer.dial_seldom()
@@ -130,9 +133,7 @@ impl Watch {
     fn apply(&mut self, response: WatchResponse) -> Result<bool, Rejected> {
         match response.message {
             Some(Message::Snapshot(part)) => self.collect(part).map(|()| false),
-            Some(Message::Delta(delta)) => {
-                self.shared.apply_delta(&Delta::from(delta)).map(|()| true)
-            }
+            Some(Message::Delta(delta)) => self.change(delta.into()).map(|()| true),
             Some(Message::KeepAlive(alive)) => {
                 self.shared.keep_alive(alive.revision).map(|()| true)
             }
@@ -141,9 +142,16 @@ impl Watch {
         }
     }
 
+    fn change(&self, mut delta: Delta) -> Result<(), Rejected> {
+        self.shared.fill_in(&mut delta.executors);
+        self.shared.apply_delta(&delta)
+    }
+
     /// Parts are collected aside, so that readers never wait for them.
     fn collect(&mut self, part: Snapshot) -> Result<(), Rejected> {
-        let applied = self.coming.apply_part(self.shared.now(), part.into())?;
+        let mut part = SnapshotPart::from(part);
+        self.shared.fill_in(&mut part.executors);
+        let applied = self.coming.apply_part(self.shared.now(), part)?;
         if applied == Applied::Replaced {
             self.shared.replace(std::mem::take(&mut self.coming));
             self.distrusted = false;

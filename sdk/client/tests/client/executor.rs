@@ -384,6 +384,19 @@ async fn dropping_an_executor_ends_the_session_without_a_goodbye() {
     }
 }
 
+#[tokio::test]
+async fn what_an_executor_waits_for_can_be_waited_for_in_a_task() {
+    fn in_a_task(_: impl Future + Send) {}
+    let (application, _recorder) = application();
+    let builder = Executor::builder("counters", application).connect("http://127.0.0.1:1");
+    in_a_task(builder.start());
+    let set = Set::up(LONG, &[]).await;
+    in_a_task(set.executor.ready());
+    in_a_task(set.executor.closed());
+    in_a_task(set.executor.leave());
+    in_a_task(set.executor.shutdown());
+}
+
 /// An executor that was welcomed.
 struct Set {
     fake: Fake,

@@ -61,6 +61,20 @@ async fn a_gap_is_healed_by_a_whole_snapshot() {
 }
 
 #[tokio::test]
+async fn a_server_that_just_started_takes_no_address_away() {
+    let mut set = Set::up(&[("1", "a", 7)]).await;
+    drop(set.watch);
+    let watch = set.fake.watch().await;
+    let mut changes = set.spectator.changes();
+    changes.mark_unchanged();
+    let News::Snapshot(mut fresh) = snapshot("later", 1, &[("1", "a", 7)]) else { unreachable!() };
+    fresh.executors[0].metadata.clear();
+    watch.say(News::Snapshot(fresh));
+    soon(changes.changed()).await.unwrap();
+    assert_eq!(set.spectator.try_lookup("1").unwrap().address(), Some("a:80"));
+}
+
+#[tokio::test]
 async fn a_keep_alive_of_another_revision_is_a_gap() {
     let mut set = Set::up(&[("1", "a", 7)]).await;
     set.watch.say(News::KeepAlive(KeepAlive { revision: 3 }));
@@ -84,7 +98,7 @@ async fn a_silent_watch_is_taken_for_broken() {
     let mut fake = Fake::start().await;
     let silence = Duration::from_millis(100);
     let url = fake.url();
-    let connect = Spectator::connect_with(&url, "counters", silence);
+    let connect = Spectator::builder("counters").connect(&url).silence(silence).start();
     let serve = async {
         let watch = fake.watch().await;
         watch.say(snapshot("epoch", 1, &[]));
@@ -175,6 +189,16 @@ async fn a_refusal_is_an_error_of_connecting() {
     let (refused, ()) = tokio::join!(Spectator::connect(&url, "typo"), serve);
     let refused = refused.map(|_| ()).unwrap_err();
     assert!(matches!(refused, ConnectError::Refused { code: Code::NotFound, .. }), "{refused}");
+}
+
+#[tokio::test]
+async fn what_a_spectator_waits_for_can_be_waited_for_in_a_task() {
+    fn in_a_task(_: impl Future + Send) {}
+    in_a_task(Spectator::connect("http://127.0.0.1:1", "counters"));
+    let set = Set::up(&[]).await;
+    in_a_task(set.spectator.ready());
+    in_a_task(set.spectator.lookup("1"));
+    in_a_task(set.spectator.lookup_fresh("1"));
 }
 
 /// A spectator that has its first map.

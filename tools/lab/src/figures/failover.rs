@@ -63,7 +63,8 @@ pub(super) async fn measure() -> Result<Vec<Figure>> {
 fn start_victim(url: &str, kill: usize) -> Result<Child> {
     let id = if kill == 0 { VICTIM.to_owned() } else { format!("{VICTIM}-{kill}") };
     // One host, or the server would suspect the shards of killing hosts.
-    let arguments = ["executor", "--server", url, "--namespace", "failover", "--id", &id, "--host", VICTIM];
+    let arguments =
+        ["executor", "--server", url, "--namespace", "failover", "--id", &id, "--host", VICTIM];
     let lab = std::env::current_exe().context("cannot find this program")?;
     Command::new(lab).args(arguments).spawn().context("cannot start an executor")
 }

@@ -40,9 +40,16 @@ pub(super) async fn measure() -> Result<Vec<Figure>> {
     for connection in 0..CONNECTIONS {
         let client = RoutingServiceClient::new(channel(&laboratory.url())?);
         for _ in 0..WATCHERS / CONNECTIONS {
-            let request =
-                v1::WatchRequest { namespace: "fanout".to_owned(), epoch: epoch.to_string(), revision };
-            let stream = client.clone().watch(request).await.with_context(|| format!("watch on connection {connection}"))?;
+            let request = v1::WatchRequest {
+                namespace: "fanout".to_owned(),
+                epoch: epoch.to_string(),
+                revision,
+            };
+            let stream = client
+                .clone()
+                .watch(request)
+                .await
+                .with_context(|| format!("watch on connection {connection}"))?;
             tokio::spawn(listen(stream.into_inner(), sender.clone()));
         }
     }

@@ -10,8 +10,8 @@ use plimsoll_ownership::event::What;
 use plimsoll_placement::time::Time;
 use plimsoll_server::config::StoreKind;
 use plimsoll_server::driver::NamespaceHandle;
-use plimsoll_wire::sharddistributor::{DrainHostsRequest, DrainedHost, UndrainHostsRequest};
 use plimsoll_wire::sharddistributor::shard_distributor_api_client::ShardDistributorApiClient;
+use plimsoll_wire::sharddistributor::{DrainHostsRequest, DrainedHost, UndrainHostsRequest};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -45,9 +45,13 @@ pub(super) async fn measure() -> Result<Vec<Figure>> {
         let host = owners[round % EXECUTORS].clone();
         let drained = DrainedHost { hostname: host.clone(), ..Default::default() };
         let request = DrainHostsRequest { namespace: "handover".to_owned(), hosts: vec![drained] };
+        let ordered = namespace.clock.now();
         client.drain_hosts(request).await?;
-        follow(&namespace, &spectator, &mut begun, &host, &one, &hundred).await?;
-        let request = UndrainHostsRequest { namespace: "handover".to_owned(), hostnames: vec![host] };
+        let decided = decided(&namespace, &host, ordered);
+        let slowest = follow(&namespace, &spectator, &mut begun, decided, &one).await?;
+        hundred.record(slowest);
+        let request =
+            UndrainHostsRequest { namespace: "handover".to_owned(), hostnames: vec![host] };
         client.undrain_hosts(request).await?;
     }
     drop(executors);
@@ -64,29 +68,24 @@ pub(super) async fn measure() -> Result<Vec<Figure>> {
     }])
 }
 
-/// Waits until the drained host's shards run elsewhere, and times each of them.
+/// When the shards of a host were revoked after that order.
+fn decided(namespace: &NamespaceHandle, host: &str, ordered: Time) -> HashMap<String, Time> {
+    let revoked = namespace.history.newest(4 * SHARDS as usize, |event| {
+        event.what == What::Revoked
+            && event.at >= ordered
+            && event.executor.as_deref() == Some(host)
+    });
+    revoked.into_iter().filter_map(|event| Some((event.shard?.to_string(), event.at))).collect()
+}
+
+/// Waits until those shards run elsewhere and times each; the slowest.
 async fn follow(
     namespace: &NamespaceHandle,
     spectator: &Spectator,
     begun: &mut mpsc::UnboundedReceiver<Began>,
-    host: &str,
+    mut waiting: HashMap<String, Time>,
     each: &Latencies,
-    last: &Latencies,
-) -> Result<()> {
-    let decided: HashMap<String, Time> = namespace
-        .history
-        .newest(4 * SHARDS as usize, |event| event.what == What::Revoked)
-        .into_iter()
-        .filter(|event| event.executor.as_deref() == Some(host))
-        .filter_map(|event| Some((event.shard?.to_string(), event.at)))
-        .fold(HashMap::new(), |mut newest, (shard, at)| {
-            newest.entry(shard).or_insert(at);
-            newest
-        });
-    let mut waiting: HashMap<String, Time> = decided
-        .into_iter()
-        .filter(|(_, at)| namespace.clock.now() - *at < PATIENCE)
-        .collect();
+) -> Result<Duration> {
     let mut slowest = Duration::ZERO;
     let mut changes = spectator.changes();
     while !waiting.is_empty() {
@@ -98,8 +97,7 @@ async fn follow(
         slowest = slowest.max(took);
         each.record(took);
     }
-    last.record(slowest);
-    Ok(())
+    Ok(slowest)
 }
 
 /// When the spectator knew of that grant, at the latest.

@@ -32,7 +32,9 @@ pub(super) async fn measure() -> Result<Vec<Figure>> {
         name: "memory",
         measured: format!(
             "{per_shard:.0} bytes a shard at {SHARDS} shards on {EXECUTORS} executors with sessions, all measured ({:.0} MiB resident, {:.0} MiB empty, {:.0} MiB at the peak)",
-            mib(full), mib(empty), mib(peak)
+            mib(full),
+            mib(empty),
+            mib(peak)
         ),
         to_reach: "under 400 bytes a shard",
         reached: per_shard < 400.0,

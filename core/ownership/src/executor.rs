@@ -27,6 +27,9 @@ pub(crate) struct Executor {
     /// An earlier welcome, or an earlier server, may have given it until then,
     /// and it may not have read the next welcome yet.
     promised_until: Time,
+    /// The namespace was created with it in mind: no earlier server can have
+    /// promised it anything.
+    pub(crate) expected: bool,
     /// It wants no (more) work.
     pub(crate) leaving: bool,
     /// Its host is drained.
@@ -66,6 +69,7 @@ impl Executor {
             attempt: 0,
             told_lease: Duration::ZERO,
             promised_until: now,
+            expected: false,
             leaving: false,
             drained: false,
             last_heard: now,
@@ -99,7 +103,8 @@ impl Executor {
 
     /// A session begins, perhaps with a shorter lease than there was before.
     pub(crate) fn begin_session(&mut self, now: Time, session: SessionId, settings: &Settings) {
-        self.promised_until = self.lease_end(settings);
+        self.promised_until = if self.expected { now } else { self.lease_end(settings) };
+        self.expected = false;
         self.link = Link::Session(Some(session));
         self.told_lease = settings.lease;
         self.heard(now);

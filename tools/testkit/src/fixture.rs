@@ -35,11 +35,16 @@ impl Fixture {
     /// for a busy machine not to lose one by accident.
     #[must_use]
     pub fn quick(self) -> Self {
-        self.set("lease", "1s")
+        self.lease("1s")
             .set("beat", "100ms")
-            .set("heartbeat_ttl", "1s")
             .set("period", "100ms")
             .set("rebalance_cooldown", "50ms")
+    }
+
+    /// With this lease for executors of either kind.
+    #[must_use]
+    pub fn lease(self, span: &str) -> Self {
+        self.set("lease", span).set("heartbeat_ttl", span)
     }
 
     pub(crate) fn into_config(self) -> Namespace {

@@ -133,11 +133,15 @@ impl Namespace {
             None => return self.journal.write(Write::Release { shard: key }),
         };
         let owner = self.unheard(now, &grant.executor);
+        if let Some(executor) = self.executor_mut(owner) {
+            executor.expected = origin == Origin::New;
+        }
         self.attach(id, owner);
         let Some(shard) = self.shard_mut(id) else { return };
         shard.generation = grant.generation;
         shard.because = if origin == Origin::New { Because::Initial } else { Because::Restored };
-        shard.enter(Phase::Owned { told: true }, now);
+        // Nobody can have told the owners of a namespace that is only now made.
+        shard.enter(Phase::Owned { told: origin != Origin::New }, now);
         if shard.drained {
             let (next, reason) = (Next::Release, RevokeReason::ShardDrain);
             shard.enter(Phase::Revoking { next, reason, told: false }, now);

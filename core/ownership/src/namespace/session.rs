@@ -150,6 +150,7 @@ impl Namespace {
             executor.leaving = false;
             executor.attempt = hello.attempt;
             executor.begin_session(now, session, &self.settings);
+            self.next_expiry = self.next_expiry.min(executor.expires_at(&self.settings));
         }
         id
     }

@@ -225,6 +225,28 @@ fn a_shrunk_fixed_namespace_ends_the_grants_beyond_it() {
 
 #[test]
 fn the_first_grants_of_a_new_namespace_are_as_it_was_created() {
+    let mut world = created_with_a_and_b();
+    world.join("a");
+    world.join("b");
+    world.run_for(500);
+    assert_eq!((world.runs("a"), world.runs("b")), (vec!["1"], vec!["0"]));
+    let because = world.namespace.explain(world.now, "0").unwrap().because;
+    assert_eq!(because, "the namespace was created with this owner");
+}
+
+#[test]
+fn an_owner_that_a_namespace_was_created_with_is_dead_after_its_own_lease() {
+    let mut world = created_with_a_and_b();
+    world.join("a");
+    world.join("b");
+    world.run_for(500);
+    world.crash("a");
+    world.run_for(2_100);
+    assert!(!world.knows("a"));
+    assert_eq!(world.runs("b"), ["0", "1"]);
+}
+
+fn created_with_a_and_b() -> World {
     let record = NamespaceRecord {
         name: "orders".into(),
         kind: Kind::Fixed { shards: 2 },
@@ -238,13 +260,7 @@ fn the_first_grants_of_a_new_namespace_are_as_it_was_created() {
         Write::Grant { shard: "0".into(), grant: grant("b") },
         Write::Grant { shard: "1".into(), grant: grant("a") },
     ]);
-    let mut world = World::on(store, plimsoll_placement::time::Time::from_millis(9), Origin::New);
-    world.join("a");
-    world.join("b");
-    world.run_for(500);
-    assert_eq!((world.runs("a"), world.runs("b")), (vec!["1"], vec!["0"]));
-    let because = world.namespace.explain(world.now, "0").unwrap().because;
-    assert_eq!(because, "the namespace was created with this owner");
+    World::on(store, plimsoll_placement::time::Time::from_millis(9), Origin::New)
 }
 
 #[test]

@@ -31,7 +31,7 @@ async fn a_drained_host_is_emptied_at_once_and_not_at_the_next_cycle() {
 async fn a_host_drain_lasts_over_a_restart_and_ends_when_it_is_ended() {
     let orders = Fixture::fixed("orders", 12)
         .quick()
-        .set("lease", "4s")
+        .lease("4s")
         .set("load_balancing_greedy.per_shard_cooldown", "0s")
         .set("load_balancing_greedy.move_budget_proportion", "0.5");
     let (mut cluster, oracle) = (Cluster::start([orders]).await.unwrap(), Oracle::new());

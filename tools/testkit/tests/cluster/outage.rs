@@ -9,7 +9,7 @@ use crate::common::{running, workers};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn spectators_and_executors_carry_on_while_the_server_is_away() {
-    let orders = Fixture::fixed("orders", 12).quick().set("lease", "5s").set("heartbeat_ttl", "5s");
+    let orders = Fixture::fixed("orders", 12).quick().lease("5s");
     let (mut cluster, oracle) = (Cluster::start([orders]).await.unwrap(), Oracle::new());
     let executors = workers(&cluster, "orders", &["a", "b"], &oracle).await;
     let spectator = cluster.spectator("orders").await.unwrap();
@@ -55,7 +55,7 @@ async fn an_executor_that_cannot_reach_the_server_stops_by_itself_before_its_lea
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_forgets_moves_nothing_when_sessions_and_heartbeats_come_back() {
-    let orders = Fixture::fixed("orders", 16).quick().set("lease", "3s").set("heartbeat_ttl", "3s");
+    let orders = Fixture::fixed("orders", 16).quick().lease("3s");
     let mut cluster = Cluster::start_in_memory([orders]).await.unwrap();
     let oracle = Oracle::new();
     let _executors = workers(&cluster, "orders", &["a", "b"], &oracle).await;

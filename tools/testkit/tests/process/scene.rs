@@ -58,7 +58,7 @@ pub(crate) fn texts(arguments: &[String]) -> Vec<&str> {
 
 /// Leases that a kill and a restart fit into, on a busy machine.
 pub(crate) fn patient(fixture: Fixture) -> Fixture {
-    fixture.set("lease", "4s").set("beat", "200ms").set("heartbeat_ttl", "4s")
+    fixture.lease("4s").set("beat", "200ms")
 }
 
 pub(crate) async fn workers(

@@ -47,8 +47,12 @@ async fn a_server_that_stood_still_for_longer_than_a_lease_evicts_nobody() {
     full(&fresh, 16).await;
     let evictions = events(&server.url(), "orders", &["expired", "mass-failure", "left"]).await;
     assert!(evictions.is_empty(), "{evictions:?}");
-    let events = events(&server.url(), "orders", &["stalled", "revoked", "failed"]).await;
-    assert_eq!(owners(&fresh), before, "{events:?}");
+    // A Go executor knows no lease: what it runs has not moved. (Those of ours
+    // have fenced themselves; v1_wire says what must become of that.)
+    let of_the_gopher = |map: Vec<(String, String)>| {
+        map.into_iter().filter(|(_, owner)| owner == "go@1").collect::<Vec<_>>()
+    };
+    assert_eq!(of_the_gopher(owners(&fresh)), of_the_gopher(before));
     oracle.assert_clean();
 }
 

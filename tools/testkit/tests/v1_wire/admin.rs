@@ -263,7 +263,7 @@ async fn uneven() -> (Cluster, Vec<Session>) {
     let request = v1::CreateNamespaceRequest {
         frozen: true,
         initial_grants: (0..4).map(grant).collect(),
-        settings: [("lease".to_owned(), "30s".to_owned())].into(),
+        settings: ["lease", "heartbeat_ttl"].map(|it| (it.to_owned(), "30s".to_owned())).into(),
         ..fixed("orders", 4)
     };
     cluster.admin().create_namespace(request).await.unwrap();

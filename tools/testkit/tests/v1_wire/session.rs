@@ -142,7 +142,7 @@ async fn a_hello_that_was_overtaken_by_a_later_one_changes_nothing() {
 
 #[tokio::test]
 async fn a_goodbye_is_confirmed_and_frees_everything_at_once() {
-    let cluster = Cluster::start([Fixture::fixed("orders", 4).set("lease", "30s")]).await.unwrap();
+    let cluster = Cluster::start([Fixture::fixed("orders", 4).lease("30s")]).await.unwrap();
     let mut first = open(&cluster, "a").await;
     first.welcome().await.unwrap();
     first.grants(4).await.unwrap();
@@ -151,6 +151,23 @@ async fn a_goodbye_is_confirmed_and_frees_everything_at_once() {
     first.say(Say::Goodbye(v1::Goodbye {}));
     assert_eq!(first.farewell().await.unwrap(), Reason::Goodbye);
     second.grants(4).await.unwrap();
+}
+
+#[tokio::test]
+#[ignore = "core/ownership takes it for a failed start and moves the shard: see Namespace::stopped"]
+async fn a_shard_that_its_owner_stopped_because_it_heard_nothing_is_granted_to_it_again() {
+    // An executor that fenced itself while the server stood still says so on the
+    // same stream once the server runs again.
+    let cluster = orders(1).await;
+    let mut owner = open(&cluster, "a").await;
+    owner.welcome().await.unwrap();
+    let grant = owner.grants(1).await.unwrap().remove(0);
+    let mut other = open(&cluster, "b").await;
+    other.welcome().await.unwrap();
+    let v1::Grant { shard_key, generation } = grant;
+    owner.say(Say::Stopped(v1::Stopped { shard_key, generation, error: String::new() }));
+    let anew = owner.grants(1).await.unwrap().remove(0);
+    assert!(anew.generation > generation);
 }
 
 #[tokio::test]

@@ -210,7 +210,7 @@ impl Watch {
 }
 
 async fn orders() -> Cluster {
-    Cluster::start([Fixture::fixed("orders", 4).set("lease", "30s")]).await.unwrap()
+    Cluster::start([Fixture::fixed("orders", 4).lease("30s")]).await.unwrap()
 }
 
 async fn drain(cluster: &Cluster, shard: &str) {

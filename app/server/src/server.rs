@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_store::{Error as StoreError, FileStore, MemoryStore, Store};
+use plimsoll_store::{Error as StoreError, FileStore, MemoryStore, Options, Store};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +20,9 @@ use crate::namespaces::{Error as NamespaceError, Namespaces, NewNamespace};
 
 /// How long connections may take to end once every stream has been told.
 const GRACE: Duration = Duration::from_millis(400);
+/// Pages of the store in memory: it is read once, at the start, and each shard
+/// may cost the server only so much.
+const STORE_CACHE: usize = 16 * 1024 * 1024;
 /// Unread small frames count against the connection's window: see h2's limits.
 const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
 const STREAM_WINDOW: u32 = 1024 * 1024;
@@ -101,7 +104,10 @@ impl Server {
 fn open_store(config: &Config) -> Result<Arc<dyn Store>, StoreError> {
     Ok(match config.store {
         StoreKind::Memory => Arc::new(MemoryStore::new()),
-        StoreKind::File => Arc::new(FileStore::open(&config.data_dir)?),
+        StoreKind::File => {
+            let options = Options { cache_bytes: STORE_CACHE };
+            Arc::new(FileStore::open_with(&config.data_dir, &options)?)
+        }
     })
 }
 

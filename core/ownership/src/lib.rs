@@ -15,6 +15,7 @@ mod executor;
 pub mod holder;
 pub mod ids;
 mod journal;
+mod key_index;
 pub mod namespace;
 pub mod record;
 pub mod settings;

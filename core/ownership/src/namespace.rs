@@ -43,6 +43,7 @@ use crate::event::Event;
 use crate::executor::Executor;
 use crate::ids::{ExecutorId, RequestId, SessionId, ShardId};
 use crate::journal::{Consequence, Journal};
+use crate::key_index::KeyIndex;
 use crate::record::{DrainRecord, Kind, Write};
 use crate::settings::Settings;
 use crate::shard::Shard;
@@ -80,7 +81,7 @@ pub struct Namespace {
     executor_ids: HashMap<Arc<str>, ExecutorId>,
     sessions: HashMap<SessionId, ExecutorId>,
     shards: Slab<Shard>,
-    shard_ids: HashMap<Arc<str>, ShardId>,
+    shard_ids: KeyIndex,
 
     /// Shards without owner that want one.
     unowned: BTreeSet<ShardId>,

@@ -117,7 +117,7 @@ impl Namespace {
     fn make_fixed_shards(&mut self, now: Time) {
         let Kind::Fixed { shards } = self.kind else { return };
         self.shards.reserve_exact(shards as usize);
-        self.shard_ids.reserve(shards as usize);
+        self.shard_ids.reserve(&self.shards, shards as usize);
         for n in 0..shards {
             self.add_shard(Arc::from(n.to_string()), now);
         }

@@ -286,7 +286,7 @@ impl Namespace {
         key: &str,
         measure: impl FnOnce(&mut crate::shard::Shard),
     ) {
-        let Some(shard_id) = self.shard_ids.get(key) else { return };
+        let Some(shard_id) = self.shard_id(key) else { return };
         let Some(shard) = self.shards.get_mut(shard_id.slot()) else { return };
         if shard.owner != Some(id) {
             return;

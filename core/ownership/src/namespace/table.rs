@@ -31,7 +31,7 @@ impl Namespace {
     }
 
     pub(super) fn shard_id(&self, key: &str) -> Option<ShardId> {
-        self.shard_ids.get(key).copied()
+        self.shard_ids.find(&self.shards, key)
     }
 
     pub(super) fn shards_of(&self, id: ExecutorId) -> &[ShardId] {
@@ -50,11 +50,12 @@ impl Namespace {
     }
 
     pub(super) fn add_shard(&mut self, key: Arc<str>, now: Time) -> ShardId {
-        let mut shard = Shard::new(key.clone(), now);
-        shard.drained = self.drained_shards.contains_key(&key);
+        let drained = self.drained_shards.contains_key(&key);
+        let mut shard = Shard::new(key, now);
+        shard.drained = drained;
         let wants_owner = !shard.drained;
         let id = ShardId::of(self.shards.insert(shard));
-        self.shard_ids.insert(key, id);
+        self.shard_ids.insert(&self.shards, id);
         if wants_owner {
             self.unowned.insert(id);
         }
@@ -63,8 +64,11 @@ impl Namespace {
 
     /// Forgets an ephemeral shard that nobody owns.
     pub(super) fn remove_shard(&mut self, id: ShardId) {
-        let Some(shard) = self.shards.try_remove(id.slot()) else { return };
-        self.shard_ids.remove(&shard.key);
+        if !self.shards.contains(id.slot()) {
+            return;
+        }
+        self.shard_ids.remove(&self.shards, id);
+        self.shards.remove(id.slot());
         self.unowned.remove(&id);
         self.failures.remove(&id);
         self.suspects.remove(&id);

@@ -8,6 +8,8 @@ use plimsoll_testkit::{Fixture, Oracle, SOON, eventually, holds};
 
 use crate::scene::{Files, events, full, map, settled, workers};
 
+const LONG: Duration = Duration::from_secs(15);
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_stood_still_for_longer_than_a_lease_evicts_nobody() {
     let orders = Fixture::fixed("orders", 16).set("heartbeat_ttl", "2s");
@@ -38,11 +40,17 @@ async fn a_server_that_stood_still_for_longer_than_a_lease_evicts_nobody() {
     holds(Duration::from_secs(3), "the map of a spectator", || async { owners(&spectator) }).await;
     server.signal("CONT").unwrap();
 
-    eventually(SOON, "the executors run everything again", || async {
+    let again = eventually(LONG * 2, "the executors run everything again", || async {
         let (owned, running) = (executors.iter().map(|it| it.shards().len()), oracle.running());
         (owned.sum::<usize>() + oracle.count("go@1") == 16 && running.len() == 16).then_some(())
-    })
-    .await;
+    });
+    if tokio::time::timeout(LONG, again).await.is_err() {
+        let owned: Vec<_> = executors.iter().map(|it| (it.id(), it.shards())).collect();
+        let kinds = ["stalled", "failed", "granted", "joined"];
+        let told = events(&server.url(), "orders", &kinds).await;
+        let running = oracle.running();
+        panic!("owned {owned:#?}, running {running:#?}, the server says {told:#?}");
+    }
     let fresh = Spectator::connect(&server.url(), "orders").await.unwrap();
     full(&fresh, 16).await;
     let evictions = events(&server.url(), "orders", &["expired", "mass-failure", "left"]).await;

@@ -7,15 +7,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use plimsoll_wire::sharddistributor::{
-    NamespaceNotFoundError, ShardDrainedError, ShardNotFoundError,
-};
-use prost::Message;
+use plimsoll_wire::status::{TypedError, code_name};
 use tonic::{Code, Status};
 
 use crate::go_duration;
-
-const TYPE_PREFIX: &str = "type.googleapis.com/uber.cadence.sharddistributor.v1.";
 
 /// Why a call failed.
 #[derive(Debug)]
@@ -92,70 +87,20 @@ fn raw(code: Code, message: &str) -> String {
 }
 
 fn typed(status: &Status) -> Option<String> {
-    let detail = RpcStatus::decode(status.details()).ok()?.details.into_iter().next()?;
-    let bytes = detail.value.as_slice();
-    match detail.type_url.strip_prefix(TYPE_PREFIX)? {
-        "NamespaceNotFoundError" => {
-            let error = NamespaceNotFoundError::decode(bytes).ok()?;
-            Some(format!("namespace {:?} not found", error.namespace))
+    Some(match TypedError::in_status(status)? {
+        TypedError::NamespaceNotFound(error) => format!("namespace {:?} not found", error.namespace),
+        TypedError::ShardNotFound(error) => {
+            format!("shard not found {}:{}", error.namespace, error.shard_key)
         }
-        "ShardNotFoundError" => {
-            let error = ShardNotFoundError::decode(bytes).ok()?;
-            Some(format!("shard not found {}:{}", error.namespace, error.shard_key))
+        TypedError::ShardDrained(error) => {
+            format!("shard drained {}:{}", error.namespace, error.shard_key)
         }
-        "ShardDrainedError" => {
-            let error = ShardDrainedError::decode(bytes).ok()?;
-            Some(format!("shard drained {}:{}", error.namespace, error.shard_key))
-        }
-        _ => None,
-    }
-}
-
-/// `google.rpc.Status`.
-#[derive(Clone, PartialEq, Message)]
-struct RpcStatus {
-    #[prost(int32, tag = "1")]
-    code: i32,
-    #[prost(string, tag = "2")]
-    message: String,
-    #[prost(message, repeated, tag = "3")]
-    details: Vec<prost_types::Any>,
-}
-
-fn code_name(code: Code) -> &'static str {
-    match code {
-        Code::Ok => "ok",
-        Code::Cancelled => "cancelled",
-        Code::Unknown => "unknown",
-        Code::InvalidArgument => "invalid-argument",
-        Code::DeadlineExceeded => "deadline-exceeded",
-        Code::NotFound => "not-found",
-        Code::AlreadyExists => "already-exists",
-        Code::PermissionDenied => "permission-denied",
-        Code::ResourceExhausted => "resource-exhausted",
-        Code::FailedPrecondition => "failed-precondition",
-        Code::Aborted => "aborted",
-        Code::OutOfRange => "out-of-range",
-        Code::Unimplemented => "unimplemented",
-        Code::Internal => "internal",
-        Code::Unavailable => "unavailable",
-        Code::DataLoss => "data-loss",
-        Code::Unauthenticated => "unauthenticated",
-    }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn with_detail(code: Code, name: &str, detail: &impl Message) -> Status {
-        let any = prost_types::Any {
-            type_url: format!("{TYPE_PREFIX}{name}"),
-            value: detail.encode_to_vec(),
-        };
-        let status = RpcStatus { code: code as i32, message: "m".into(), details: vec![any] };
-        Status::with_details(code, "m", status.encode_to_vec().into())
-    }
 
     fn text(status: &Status) -> String {
         RpcError::new(status, "a:1").to_string()
@@ -163,15 +108,12 @@ mod tests {
 
     #[test]
     fn typed_errors_speak_for_themselves() {
-        let namespace = NamespaceNotFoundError { namespace: "x".into() };
-        let status = with_detail(Code::NotFound, "NamespaceNotFoundError", &namespace);
-        assert_eq!(text(&status), "namespace \"x\" not found");
-        let shard = ShardNotFoundError { namespace: "x".into(), shard_key: "7".into() };
-        let status = with_detail(Code::NotFound, "ShardNotFoundError", &shard);
-        assert_eq!(text(&status), "shard not found x:7");
-        let drained = ShardDrainedError { namespace: "x".into(), shard_key: "7".into() };
-        let status = with_detail(Code::FailedPrecondition, "ShardDrainedError", &drained);
-        assert_eq!(text(&status), "shard drained x:7");
+        let namespace = TypedError::namespace_not_found("x");
+        assert_eq!(text(&namespace.into()), "namespace \"x\" not found");
+        let shard = TypedError::shard_not_found("x", "7");
+        assert_eq!(text(&shard.into()), "shard not found x:7");
+        let drained = TypedError::shard_drained("x", "7");
+        assert_eq!(text(&drained.into()), "shard drained x:7");
     }
 
     #[test]

@@ -100,6 +100,29 @@ pub fn plain(message: &str) -> String {
     message.replace('%', "?")
 }
 
+/// A code as YARPC, metrics and `smctl` write it.
+pub fn code_name(code: Code) -> &'static str {
+    match code {
+        Code::Ok => "ok",
+        Code::Cancelled => "cancelled",
+        Code::Unknown => "unknown",
+        Code::InvalidArgument => "invalid-argument",
+        Code::DeadlineExceeded => "deadline-exceeded",
+        Code::NotFound => "not-found",
+        Code::AlreadyExists => "already-exists",
+        Code::PermissionDenied => "permission-denied",
+        Code::ResourceExhausted => "resource-exhausted",
+        Code::FailedPrecondition => "failed-precondition",
+        Code::Aborted => "aborted",
+        Code::OutOfRange => "out-of-range",
+        Code::Unimplemented => "unimplemented",
+        Code::Internal => "internal",
+        Code::Unavailable => "unavailable",
+        Code::DataLoss => "data-loss",
+        Code::Unauthenticated => "unauthenticated",
+    }
+}
+
 fn pack<M: Message + Name>(message: &M) -> Any {
     let type_url = format!("type.googleapis.com/{}", M::full_name());
     Any { type_url, value: message.encode_to_vec() }

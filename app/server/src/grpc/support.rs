@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use plimsoll_ownership::action::Outcome;
-use plimsoll_wire::status::{TypedError, plain};
-use tonic::{Code, Response, Status};
+use plimsoll_wire::status::{TypedError, code_name, plain};
+use tonic::{Response, Status};
 
 use super::Services;
 use crate::board::{Found, Owner};
@@ -94,26 +94,4 @@ pub(super) fn answered_elsewhere() -> Status {
 /// The caller did something wrong.
 pub(super) fn invalid(reason: impl std::fmt::Display) -> Status {
     Status::invalid_argument(plain(&reason.to_string()))
-}
-
-fn code_name(code: Code) -> &'static str {
-    match code {
-        Code::Ok => "ok",
-        Code::Cancelled => "cancelled",
-        Code::Unknown => "unknown",
-        Code::InvalidArgument => "invalid-argument",
-        Code::DeadlineExceeded => "deadline-exceeded",
-        Code::NotFound => "not-found",
-        Code::AlreadyExists => "already-exists",
-        Code::PermissionDenied => "permission-denied",
-        Code::ResourceExhausted => "resource-exhausted",
-        Code::FailedPrecondition => "failed-precondition",
-        Code::Aborted => "aborted",
-        Code::OutOfRange => "out-of-range",
-        Code::Unimplemented => "unimplemented",
-        Code::Internal => "internal",
-        Code::Unavailable => "unavailable",
-        Code::DataLoss => "data-loss",
-        Code::Unauthenticated => "unauthenticated",
-    }
 }

@@ -8,15 +8,14 @@ mod go_wire;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use plimsoll_wire::sharddistributor::NamespaceNotFoundError;
 use plimsoll_wire::sharddistributor::shard_distributor_api_server::ShardDistributorApiServer;
+use plimsoll_wire::status::TypedError;
 use plimsoll_wire::v1::admin_service_server::AdminServiceServer;
-use prost::Message;
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::server::Router;
 use tonic::transport::{Server, ServerTlsConfig};
-use tonic::{Code, Request, Status};
+use tonic::{Request, Status};
 
 pub(crate) struct Fake {
     pub(crate) address: String,
@@ -114,28 +113,7 @@ async fn check(namespace: &str) -> Result<(), Status> {
 }
 
 fn namespace_not_found(namespace: &str) -> Status {
-    let error = NamespaceNotFoundError { namespace: namespace.to_owned() };
-    typed(Code::NotFound, "NamespaceNotFoundError", &error)
-}
-
-/// An error as the Go client reads it.
-fn typed(code: Code, name: &str, error: &impl Message) -> Status {
-    let detail = prost_types::Any {
-        type_url: format!("type.googleapis.com/uber.cadence.sharddistributor.v1.{name}"),
-        value: error.encode_to_vec(),
-    };
-    let status = RpcStatus { code: code as i32, message: "typed".into(), details: vec![detail] };
-    Status::with_details(code, "typed", status.encode_to_vec().into())
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct RpcStatus {
-    #[prost(int32, tag = "1")]
-    code: i32,
-    #[prost(string, tag = "2")]
-    message: String,
-    #[prost(message, repeated, tag = "3")]
-    details: Vec<prost_types::Any>,
+    TypedError::namespace_not_found(namespace).into()
 }
 
 fn at(seconds: i64, nanos: i32) -> Option<prost_types::Timestamp> {

@@ -2,9 +2,10 @@
 
 use plimsoll_wire::sharddistributor as wire;
 use plimsoll_wire::sharddistributor::shard_distributor_api_server::ShardDistributorApi;
-use tonic::{Code, Request, Response, Status, Streaming};
+use plimsoll_wire::status::TypedError;
+use tonic::{Request, Response, Status, Streaming};
 
-use super::{Log, at, check, typed};
+use super::{Log, at, check};
 
 pub(super) struct GoWire(pub(super) Log);
 
@@ -195,16 +196,9 @@ impl ShardDistributorApi for GoWire {
 }
 
 fn shard_exists(namespace: &str, shard_key: &str) -> Result<(), Status> {
-    let (namespace, shard_key) = (namespace.to_owned(), shard_key.to_owned());
-    match shard_key.as_str() {
-        "gone" => {
-            let error = wire::ShardNotFoundError { namespace, shard_key };
-            Err(typed(Code::NotFound, "ShardNotFoundError", &error))
-        }
-        "drained" => {
-            let error = wire::ShardDrainedError { namespace, shard_key };
-            Err(typed(Code::FailedPrecondition, "ShardDrainedError", &error))
-        }
+    match shard_key {
+        "gone" => Err(TypedError::shard_not_found(namespace, shard_key).into()),
+        "drained" => Err(TypedError::shard_drained(namespace, shard_key).into()),
         _ => Ok(()),
     }
 }

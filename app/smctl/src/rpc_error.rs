@@ -88,7 +88,9 @@ fn raw(code: Code, message: &str) -> String {
 
 fn typed(status: &Status) -> Option<String> {
     Some(match TypedError::in_status(status)? {
-        TypedError::NamespaceNotFound(error) => format!("namespace {:?} not found", error.namespace),
+        TypedError::NamespaceNotFound(error) => {
+            format!("namespace {:?} not found", error.namespace)
+        }
         TypedError::ShardNotFound(error) => {
             format!("shard not found {}:{}", error.namespace, error.shard_key)
         }

@@ -318,9 +318,25 @@ impl Namespace {
         let Some(shard) = self.held_up_to(id, key, generation) else { return };
         match self.shard(shard).map(|shard| shard.phase) {
             Some(Phase::Revoking { .. }) => self.confirmed(now, shard),
+            Some(Phase::Owned { .. }) if error.is_none() && self.may_have_fenced(shard) => {
+                self.resume(now, shard);
+            }
             Some(Phase::Owned { .. }) => self.failed(now, shard, error),
             Some(Phase::Unowned | Phase::Granting | Phase::Releasing) | None => {}
         }
+    }
+
+    /// An executor that heard nothing for a lease, since the server stood still,
+    /// stops by itself. That is no failure, unless it happens again and again.
+    fn may_have_fenced(&self, id: ShardId) -> bool {
+        !self.failures.contains_key(&id)
+    }
+
+    /// Gives a shard that its owner stopped to the same owner again.
+    fn resume(&mut self, now: Time, id: ShardId) {
+        let error = "stopped by its executor".to_owned();
+        self.failures.insert(id, Failure { count: 1, retry_at: now, error });
+        self.grant_anew(now, id);
     }
 
     /// The owner could not start it, or stopped it by itself: somebody else is

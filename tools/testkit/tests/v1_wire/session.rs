@@ -154,7 +154,6 @@ async fn a_goodbye_is_confirmed_and_frees_everything_at_once() {
 }
 
 #[tokio::test]
-#[ignore = "core/ownership takes it for a failed start and moves the shard: see Namespace::stopped"]
 async fn a_shard_that_its_owner_stopped_because_it_heard_nothing_is_granted_to_it_again() {
     // An executor that fenced itself while the server stood still says so on the
     // same stream once the server runs again.

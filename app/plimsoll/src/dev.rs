@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use clap::Args;
 use tokio::time::Instant;
 
@@ -132,7 +132,3 @@ async fn end(at: Option<Instant>) {
 
 /// A snapshot that everybody reads.
 type Loads = Arc<std::collections::HashMap<String, f64>>;
-
-fn no_executors() -> anyhow::Error {
-    anyhow!("--executors must be at least 1")
-}

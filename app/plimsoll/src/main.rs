@@ -35,8 +35,35 @@ fn main() -> ExitCode {
     match done {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("plimsoll: {error:#}");
+            eprintln!("plimsoll: {}", told_once(&error));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// An error with its causes, without those that the text before them has told.
+fn told_once(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |told, cause| {
+        let cause = cause.to_string();
+        if told.is_empty() {
+            cause
+        } else if told.contains(cause.trim_end()) {
+            told
+        } else {
+            format!("{told}: {cause}")
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let error = anyhow!("no such file").context("cannot read x: no such file").context("top");
+        assert_eq!(told_once(&error), "top: cannot read x: no such file");
     }
 }

@@ -178,7 +178,8 @@ impl Driver {
         {
             let (store, epoch) = (self.around.store.clone(), self.around.epoch);
             let name = self.namespace.name().clone();
-            self.commit = Some(store_until_it_holds(store, name, epoch, writes).boxed());
+            let metrics = self.around.metrics.clone();
+            self.commit = Some(store_until_it_holds(store, name, epoch, writes, metrics).boxed());
         }
     }
 
@@ -242,15 +243,22 @@ async fn store_until_it_holds(
     namespace: Arc<str>,
     epoch: Epoch,
     writes: Vec<Write>,
+    metrics: NamespaceMetrics,
 ) -> Result<(), StoreError> {
     let mut wait = FIRST_RETRY;
     loop {
         match store.commit(&namespace, epoch, writes.clone()).await {
-            Ok(()) => return Ok(()),
+            Ok(()) => {
+                if wait > FIRST_RETRY {
+                    metrics.store_failing(false);
+                }
+                return Ok(());
+            }
             Err(error @ (StoreError::Fenced { .. } | StoreError::NotFound { .. })) => {
                 return Err(error);
             }
             Err(error) => {
+                metrics.store_failing(true);
                 tracing::error!(%namespace, %error, ?wait, "cannot store changes: nothing moves until it works");
             }
         }

@@ -26,6 +26,9 @@ type FloatCounter = Counter<f64, AtomicU64>;
 const LATENCY_BUCKETS: [f64; 14] =
     [50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 0.1, 0.5, 2.0, 10.0];
 
+/// What an executor may be.
+const STATUSES: [&str; 4] = ["active", "leaving", "drained", "silent"];
+
 /// Every operation of both wires that is counted.
 const OPERATIONS: [&str; 27] = [
     "CreateNamespace",
@@ -125,6 +128,7 @@ struct Gauges {
     unowned: Family<OfNamespace, Gauge>,
     in_handover: Family<OfNamespace, Gauge>,
     frozen: Family<OfNamespace, Gauge>,
+    store_failing: Family<OfNamespace, Gauge>,
 }
 
 /// Figures of namespaces that only grow.
@@ -225,6 +229,21 @@ impl Default for Metrics {
 }
 
 impl Gauges {
+    fn forget(&self, of: &OfNamespace) {
+        self.active_shards.remove(of);
+        self.heartbeat_lag.remove(of);
+        self.is_leader.remove(of);
+        self.max_over_mean.remove(of);
+        self.spread.remove(of);
+        self.missing_ratio.remove(of);
+        self.drained_shards.remove(of);
+        self.drained_hosts.remove(of);
+        self.unowned.remove(of);
+        self.in_handover.remove(of);
+        self.frozen.remove(of);
+        self.store_failing.remove(of);
+    }
+
     fn register(&self, registry: &mut Registry) {
         add(registry, names::ACTIVE_SHARDS, &self.active_shards);
         add(registry, names::OLDEST_HEARTBEAT_LAG, &self.heartbeat_lag);
@@ -237,6 +256,7 @@ impl Gauges {
         add(registry, names::UNOWNED_SHARDS, &self.unowned);
         add(registry, names::SHARDS_IN_HANDOVER, &self.in_handover);
         add(registry, names::FROZEN, &self.frozen);
+        add(registry, names::STORE_FAILING, &self.store_failing);
     }
 
     fn set(&self, now: Time, of: &OfNamespace, namespace: &Namespace) {
@@ -258,6 +278,15 @@ impl Gauges {
 }
 
 impl Counters {
+    fn forget(&self, of: &OfNamespace) {
+        self.balance_moves.remove(of);
+        self.moved_load.remove(of);
+        self.moves.remove(of);
+        self.deleted.remove(of);
+        self.cycles.remove(of);
+        self.contested.remove(of);
+    }
+
     fn register(&self, registry: &mut Registry) {
         add(registry, names::LOAD_BASED_MOVES, &self.balance_moves);
         add(registry, names::MOVED_LOAD, &self.moved_load);
@@ -287,13 +316,19 @@ impl NamespaceMetrics {
         }
     }
 
+    /// Whether changes can be stored.
+    pub fn store_failing(&self, failing: bool) {
+        let of = OfNamespace { namespace: self.namespace.clone() };
+        set(&self.all.gauges.store_failing, &of, usize::from(failing));
+    }
+
     /// Brings the gauges up to date.
     pub fn observe(&self, now: Time, namespace: &Namespace) {
         let of = OfNamespace { namespace: self.namespace.clone() };
         self.all.gauges.set(now, &of, namespace);
         self.all.counters.set(&of, namespace);
         let executors = namespace.executors();
-        for status in ["active", "leaving", "drained", "silent"] {
+        for status in STATUSES {
             let of = OfStatus { namespace: self.namespace.clone(), status };
             let count = executors.iter().filter(|executor| executor.status == status).count();
             set(&self.all.executors, &of, count);
@@ -303,9 +338,16 @@ impl NamespaceMetrics {
     /// The namespace is led here no more: its figures vanish.
     pub fn forget(&self) {
         let of = OfNamespace { namespace: self.namespace.clone() };
-        self.all.gauges.is_leader.remove(&of);
-        self.all.gauges.active_shards.remove(&of);
-        self.all.gauges.unowned.remove(&of);
+        self.all.gauges.forget(&of);
+        self.all.counters.forget(&of);
+        for status in STATUSES {
+            let namespace = self.namespace.clone();
+            self.all.executors.remove(&OfStatus { namespace, status });
+        }
+        for what in What::ALL {
+            let (namespace, event) = (self.namespace.clone(), what.as_str());
+            self.all.events.remove(&OfEvent { namespace, event });
+        }
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use plimsoll_ownership::action::Farewell;
 use plimsoll_ownership::namespace::{Namespace, Origin};
 use plimsoll_ownership::record::{GrantRecord, Kind, NamespaceRecord, Stored, Write};
 use plimsoll_ownership::settings::{self, Settings};
+use plimsoll_placement::time::Time;
 use plimsoll_store::{Error as StoreError, Store};
 use tokio_util::task::TaskTracker;
 
@@ -17,18 +19,28 @@ use crate::metrics::Metrics;
 
 /// The longest name, in bytes.
 const MAX_NAME: usize = 128;
+/// The longest executor id, in bytes.
+pub(crate) const MAX_EXECUTOR_ID: usize = 256;
 /// More shards than this are more than one server can hold.
-const MAX_SHARDS: u64 = 10_000_000;
+const MAX_SHARDS: u64 = 2_000_000;
 
 /// Every namespace of this server.
 #[derive(Debug)]
 pub struct Namespaces {
-    led: RwLock<BTreeMap<Arc<str>, Arc<NamespaceHandle>>>,
+    led: Led,
+    /// One is made or deleted at a time.
+    changes: tokio::sync::Mutex<()>,
+    /// Names that were deleted, and until when their executors may go on.
+    deleted: Mutex<BTreeMap<Arc<str>, Time>>,
     store: Arc<dyn Store>,
+    /// Whether the store can be trusted to know every namespace there was.
+    remembers: bool,
     clock: Clock,
     metrics: Metrics,
     tasks: TaskTracker,
 }
+
+type Led = Arc<RwLock<BTreeMap<Arc<str>, Arc<NamespaceHandle>>>>;
 
 /// A namespace to be made.
 #[derive(Clone, Debug, Default)]
@@ -54,8 +66,15 @@ pub enum Error {
     Shards(u64),
     #[error("an ephemeral namespace has no fixed number of shards: leave it out")]
     ShardsOfEphemeral,
-    #[error("{0:?} is not a shard of this namespace")]
+    #[error("{0:?} is not a shard of this namespace, or its owner is not an executor id")]
     Grant(String),
+    #[error(
+        "a namespace {name:?} was deleted a moment ago and its executors may still run its \
+         shards: try again in {left:.1?}"
+    )]
+    TooSoon { name: Arc<str>, left: Duration },
+    #[error("the server is leaving")]
+    Leaving,
     #[error(transparent)]
     Settings(#[from] settings::Error),
     #[error(transparent)]
@@ -63,9 +82,20 @@ pub enum Error {
 }
 
 impl Namespaces {
-    /// A server without namespaces.
-    pub fn new(store: Arc<dyn Store>, clock: Clock, metrics: Metrics) -> Self {
-        Self { led: RwLock::default(), store, clock, metrics, tasks: TaskTracker::new() }
+    /// A server without namespaces. `remembers` says whether the store can be
+    /// trusted to know every namespace there was: one that is new, or forgets,
+    /// cannot.
+    pub fn new(store: Arc<dyn Store>, remembers: bool, clock: Clock, metrics: Metrics) -> Self {
+        Self {
+            led: Led::default(),
+            changes: tokio::sync::Mutex::default(),
+            deleted: Mutex::default(),
+            store,
+            remembers,
+            clock,
+            metrics,
+            tasks: TaskTracker::new(),
+        }
     }
 
     /// Opens every namespace that the store has.
@@ -82,25 +112,50 @@ impl Namespaces {
         Ok(())
     }
 
-    /// Makes a namespace unless there is one of that name. A store that forgets
-    /// may have known it: then executors are asked what they run.
+    /// Makes a namespace unless there is one of that name. If the store may have
+    /// forgotten it, executors are asked what they run.
     ///
     /// # Errors
     /// As [`Namespaces::create`].
     pub async fn ensure(&self, new: &NewNamespace) -> Result<(), Error> {
-        if self.get(&new.name).is_some() {
+        // A mistake is one also where what is stored wins.
+        let record = new.record()?;
+        if let Some(stored) = self.get(&new.name) {
+            if stored.kind != record.kind {
+                tracing::warn!(namespace = %new.name, stored = ?stored.kind, configured = ?record.kind, "the configuration differs from what is stored, which wins");
+            }
             return Ok(());
         }
-        let origin = if self.store.is_durable() { Origin::New } else { Origin::Forgetful };
+        let origin = if self.remembers { Origin::New } else { Origin::Forgetful };
         self.make(new, origin).await
     }
 
-    /// Makes a namespace.
+    /// Makes a namespace, also if the caller does not wait for it: half of one
+    /// would be in nobody's hands.
     ///
     /// # Errors
-    /// A bad name, type, setting or grant, or there is one already.
-    pub async fn create(&self, new: &NewNamespace) -> Result<(), Error> {
-        self.make(new, Origin::New).await
+    /// A bad name, type, setting or grant, there is one already, or one of that
+    /// name was deleted a moment ago.
+    pub async fn create(self: &Arc<Self>, new: NewNamespace) -> Result<(), Error> {
+        let all = self.clone();
+        let made = tokio::spawn(async move {
+            let _turn = all.changes.lock().await;
+            all.refuse_too_soon(&new.name)?;
+            all.make(&new, Origin::New).await
+        });
+        made.await.unwrap_or(Err(Error::Leaving))
+    }
+
+    /// Nobody can say whether executors that were cut off have heard of the
+    /// deletion; their leases say until when they may go on.
+    fn refuse_too_soon(&self, name: &str) -> Result<(), Error> {
+        let now = self.clock.now();
+        let mut deleted = self.deleted.lock();
+        deleted.retain(|_, until| *until > now);
+        match deleted.get_key_value(name) {
+            Some((name, until)) => Err(Error::TooSoon { name: name.clone(), left: *until - now }),
+            None => Ok(()),
+        }
     }
 
     async fn make(&self, new: &NewNamespace, origin: Origin) -> Result<(), Error> {
@@ -116,17 +171,47 @@ impl Namespaces {
         Ok(())
     }
 
-    /// Deletes a namespace and everything of it. Its executors are told to stop.
+    /// Deletes a namespace and everything of it, also if the caller does not wait
+    /// for it. Its executors are told to stop.
     ///
     /// # Errors
-    /// There is none of that name, or the store is in trouble.
-    pub async fn delete(&self, name: &str) -> Result<(), Error> {
-        self.store.delete(name).await?;
-        let led = self.led.write().remove(name);
-        if let Some(handle) = led {
-            handle.close(Farewell::NamespaceDeleted).await;
+    /// There is none of that name, or the store is in trouble: then it is there
+    /// as before.
+    pub async fn delete(self: &Arc<Self>, name: &str) -> Result<(), Error> {
+        let (all, name) = (self.clone(), Arc::<str>::from(name));
+        let deleted = tokio::spawn(async move {
+            let _turn = all.changes.lock().await;
+            all.remove(&name).await
+        });
+        deleted.await.unwrap_or(Err(Error::Leaving))
+    }
+
+    /// Its driver ends first: one that outlived its records would go on granting.
+    async fn remove(&self, name: &Arc<str>) -> Result<(), Error> {
+        let missing = || StoreError::NotFound { namespace: name.clone() };
+        let handle = self.get(name).ok_or_else(missing)?;
+        let leases = handle.read(|_, it| {
+            let longest = it.settings().lease.max(it.settings().heartbeat_ttl);
+            if it.executors().is_empty() { Duration::ZERO } else { longest }
+        });
+        let until = self.clock.now() + leases.await.unwrap_or_default();
+        handle.close(Farewell::NamespaceDeleted).await;
+        handle.ended().await;
+        if let Err(error) = self.store.delete(name).await {
+            self.reopen(name).await?;
+            return Err(error.into());
         }
-        tracing::info!(namespace = name, "namespace deleted");
+        self.deleted.lock().insert(name.clone(), until);
+        tracing::info!(namespace = %name, "namespace deleted");
+        Ok(())
+    }
+
+    async fn reopen(&self, name: &Arc<str>) -> Result<(), Error> {
+        let records = self.store.namespaces().await?;
+        if let Some(record) = records.into_iter().find(|record| record.name == *name) {
+            let stored = self.store.load(name).await?;
+            self.open(&record, stored, Origin::Durable).await?;
+        }
         Ok(())
     }
 
@@ -162,10 +247,12 @@ impl Namespaces {
         let metrics = self.metrics.of_namespace(&record.name);
         let around = Surroundings { clock, store, epoch, metrics: metrics.clone() };
         let (driver, handle) = Driver::new(namespace, around);
-        self.led.write().insert(record.name.clone(), Arc::new(handle));
+        let (led, handle) = (self.led.clone(), Arc::new(handle));
+        led.write().insert(record.name.clone(), handle.clone());
         let name = record.name.clone();
         self.tasks.spawn(async move {
             let end = driver.run().await;
+            led.write().retain(|_, other| !Arc::ptr_eq(other, &handle));
             metrics.forget();
             if let End::Lost(error) = end {
                 tracing::error!(namespace = %name, %error, "namespace lost");
@@ -190,7 +277,7 @@ impl NewNamespace {
 
     fn checked_name(&self) -> Result<Arc<str>, Error> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        let fits = !self.name.is_empty() && self.name.len() <= MAX_NAME;
+        let fits = self.name.len() <= MAX_NAME && self.name.contains(|c: char| c != '.');
         if fits && self.name.chars().all(allowed) {
             return Ok(Arc::from(self.name.as_str()));
         }
@@ -213,7 +300,7 @@ impl NewNamespace {
     fn first_records(&self, kind: Kind, generation: u64) -> Result<(Vec<Write>, Stored), Error> {
         let mut grants = BTreeMap::new();
         for (shard, executor) in &self.grants {
-            if !is_shard(kind, shard) || executor.is_empty() {
+            if !is_shard(kind, shard) || !is_executor_id(executor) {
                 return Err(Error::Grant(shard.clone()));
             }
             let grant = GrantRecord { executor: Arc::from(executor.as_str()), generation };
@@ -237,4 +324,9 @@ fn is_shard(kind: Kind, key: &str) -> bool {
             key.parse().is_ok_and(|n: u32| n < shards && n.to_string() == key)
         }
     }
+}
+
+/// As a hello or a heartbeat would have to give it.
+fn is_executor_id(id: &str) -> bool {
+    !id.is_empty() && id.len() <= MAX_EXECUTOR_ID && !id.contains('/')
 }

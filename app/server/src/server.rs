@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_store::{Error as StoreError, FileStore, MemoryStore, Options, Store};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Server as GrpcServer;
@@ -20,6 +20,9 @@ use crate::namespaces::{Error as NamespaceError, Namespaces, NewNamespace};
 
 /// How long connections may take to end once every stream has been told.
 const GRACE: Duration = Duration::from_millis(400);
+/// Connections that may wait to be accepted: after an outage everybody comes at
+/// once, and one that is dropped tries again a second later.
+const BACKLOG: u32 = 4096;
 /// Pages of the store in memory: it is read once, at the start, and each shard
 /// may cost the server only so much.
 const STORE_CACHE: usize = 16 * 1024 * 1024;
@@ -69,10 +72,12 @@ impl Server {
     pub async fn start(config: &Config) -> Result<Self, Error> {
         let (grpc, http) = check_exposure(config)?;
         // Before the store is touched: a second server must not get that far.
-        let (grpc, http) = (listen(grpc).await?, listen(http).await?);
+        let (grpc, http) = (listen(grpc)?, listen(http)?);
+        let remembers = is_there_already(config);
         let store = open_store(config)?;
         let metrics = Metrics::new();
-        let namespaces = Arc::new(Namespaces::new(store, Clock::start(), metrics.clone()));
+        let clock = Clock::start();
+        let namespaces = Arc::new(Namespaces::new(store, remembers, clock, metrics.clone()));
         namespaces.open_all().await?;
         for namespace in &config.namespaces {
             namespaces.ensure(&from_config(namespace)).await?;
@@ -101,6 +106,13 @@ impl Server {
     }
 }
 
+/// Whether there is a store from before this start. If not, this may be the
+/// first start of all, or the data may have been lost: nobody can tell.
+fn is_there_already(config: &Config) -> bool {
+    let file = plimsoll_store::FileStore::path_in(&config.data_dir);
+    config.store == StoreKind::File && std::fs::metadata(file).is_ok_and(|it| it.len() > 0)
+}
+
 fn open_store(config: &Config) -> Result<Arc<dyn Store>, StoreError> {
     Ok(match config.store {
         StoreKind::Memory => Arc::new(MemoryStore::new()),
@@ -111,8 +123,14 @@ fn open_store(config: &Config) -> Result<Arc<dyn Store>, StoreError> {
     })
 }
 
-async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
-    TcpListener::bind(address).await.map_err(|source| Error::Listen { address, source })
+fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
+    let listen = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    listen().map_err(|source| Error::Listen { address, source })
 }
 
 fn from_config(namespace: &crate::config::Namespace) -> NewNamespace {

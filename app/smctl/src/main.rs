@@ -16,6 +16,7 @@ mod go_views;
 mod natural_order;
 mod os_user;
 mod output;
+mod printable;
 mod problem;
 mod prompt;
 mod rpc_error;

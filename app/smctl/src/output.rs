@@ -5,12 +5,13 @@ use std::io::{self, IsTerminal, Write};
 use anyhow::Result;
 use serde::Serialize;
 
+use crate::printable::printable;
 use crate::{go_json, tabwriter};
 
 /// Prints data.
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
+    stdout.write_all(printable(text).as_bytes())?;
     stdout.flush()?;
     Ok(())
 }
@@ -27,12 +28,12 @@ pub(crate) fn print_table(rows: &str) -> Result<()> {
 
 /// Says something to the operator. A closed stderr is no reason to stop.
 pub(crate) fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", printable(text));
 }
 
 /// Says something without ending the line: a question.
 pub(crate) fn ask(text: &str) {
-    let _ = write!(io::stderr(), "{text}").and_then(|()| io::stderr().flush());
+    let _ = write!(io::stderr(), "{}", printable(text)).and_then(|()| io::stderr().flush());
 }
 
 #[derive(Clone, Copy, Debug)]

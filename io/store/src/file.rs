@@ -16,7 +16,7 @@ mod tests;
 mod writer;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures::{FutureExt, TryFutureExt};
@@ -56,6 +56,11 @@ impl FileStore {
     /// shards, because every page of the file is verified.
     pub fn open(dir: impl AsRef<Path>) -> Result<Self, Error> {
         Self::open_with(dir, &Options::default())
+    }
+
+    /// Where the store in `dir` keeps its file.
+    pub fn path_in(dir: impl AsRef<Path>) -> PathBuf {
+        dir.as_ref().join(disk::FILE_NAME)
     }
 
     /// Opens the store in `dir`.

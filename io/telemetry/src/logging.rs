@@ -1,7 +1,7 @@
 //! Logs: one line an event, values as fields, as text for people or JSON for
 //! machines, always to standard error since standard output is for data.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::str::FromStr;
 
 use tracing_subscriber::EnvFilter;
@@ -47,6 +47,7 @@ pub fn init(format: Format, filter: &str) -> Result<(), Error> {
     let env_filter = EnvFilter::try_new(filter)
         .map_err(|source| Error::Filter { filter: filter.to_owned(), source })?;
     let lines = tracing_subscriber::fmt().with_env_filter(env_filter).with_writer(io::stderr);
+    let lines = lines.with_ansi(io::stderr().is_terminal());
     let done = match format {
         Format::Text => lines.try_init(),
         Format::Json => lines.json().flatten_event(true).try_init(),

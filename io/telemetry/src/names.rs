@@ -70,6 +70,10 @@ pub const UNOWNED_SHARDS: Metric =
     metric("plimsoll_unowned_shards", "Shards that want an owner and have none");
 pub const SHARDS_IN_HANDOVER: Metric =
     metric("plimsoll_shards_in_handover", "Shards between two owners");
+pub const STORE_FAILING: Metric = metric(
+    "plimsoll_store_failing",
+    "1 while changes cannot be stored: nothing moves until they can",
+);
 pub const FROZEN: Metric = metric("plimsoll_balance_frozen", "1 if an operator froze balance");
 pub const EVENTS: Metric =
     metric("plimsoll_events", "What happened, by kind; see `smctl shard history`");

@@ -95,9 +95,20 @@ impl From<TypedError> for Status {
     }
 }
 
-/// YARPC takes a message for a format string: a percent sign would garble it.
+/// The longest message that is sent, in bytes: it travels in headers, which
+/// clients limit.
+const MAX_MESSAGE: usize = 1024;
+
+/// A message that every client can show. YARPC takes it for a format string, so
+/// that a percent sign would garble it; what was sent in may be of any length.
 pub fn plain(message: &str) -> String {
-    message.replace('%', "?")
+    let end = message.char_indices().map(|(at, c)| at + c.len_utf8());
+    let fits = end.take_while(|end| *end <= MAX_MESSAGE).last().unwrap_or(0);
+    let mut plain = message[..fits].replace('%', "?");
+    if fits < message.len() {
+        plain.push_str(" ...");
+    }
+    plain
 }
 
 /// A code as YARPC, metrics and `smctl` write it.

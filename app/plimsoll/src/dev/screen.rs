@@ -62,7 +62,7 @@ fn wants_to_leave() -> Result<bool> {
         if let Event::Key(key) = event::read()? {
             let interrupt = key.modifiers.contains(KeyModifiers::CONTROL);
             match key.code {
-                KeyCode::Char('q') | KeyCode::Esc => return Ok(true),
+                KeyCode::Char('q' | 'Q') | KeyCode::Esc => return Ok(true),
                 KeyCode::Char('c') if interrupt => return Ok(true),
                 _ => {}
             }
@@ -173,6 +173,6 @@ fn figures(start: &Report, report: &Report) -> Vec<Line<'static>> {
     vec![
         Line::from(Span::styled(even, bold)),
         Line::from(Span::styled(requests, bold)),
-        Line::from("| = bands (lower, upper)   q quits"),
+        Line::from("| = bands (lower, upper)   q or Esc quits"),
     ]
 }

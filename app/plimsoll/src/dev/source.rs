@@ -2,15 +2,19 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use plimsoll_placement::snapshot::Snapshot;
 use plimsoll_placement::snapshot::generate::{Size, generate};
 
 /// The snapshot of that file or generator, on that many hosts if it is said.
 pub(super) fn load(name: &str, seed: u64, executors: Option<usize>) -> Result<Snapshot> {
-    if executors == Some(0) {
-        return Err(super::no_executors());
-    }
+    let snapshot = read(name, seed, executors)?;
+    ensure!(!snapshot.shards.is_empty(), "there are no shards in {name}");
+    Ok(snapshot)
+}
+
+fn read(name: &str, seed: u64, executors: Option<usize>) -> Result<Snapshot> {
+    ensure!(executors != Some(0), "--executors must be at least 1");
     if Path::new(name).is_file() {
         let text = std::fs::read_to_string(name).with_context(|| format!("cannot read {name}"))?;
         let snapshot = Snapshot::parse(&text).with_context(|| name.to_owned())?;

@@ -1,6 +1,6 @@
 //! Carries the machine's actions to those they are for, in order.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use plimsoll_ownership::action::{Action, Outcome, Tell};
@@ -36,13 +36,16 @@ impl Dispatcher {
 
     /// Forgets requests whose callers have gone.
     pub(super) fn sweep(&mut self, namespace: &mut Namespace) {
+        let mut gone = BTreeSet::new();
         self.requests.retain(|request, answer| {
-            let gone = answer.is_closed();
-            if gone {
-                namespace.forget_request(*request);
+            if answer.is_closed() {
+                gone.insert(*request);
             }
-            !gone
+            !answer.is_closed()
         });
+        if !gone.is_empty() {
+            namespace.forget_requests(&gone);
+        }
     }
 
     /// Carries out every action there is. The map changes before anybody is

@@ -30,6 +30,8 @@ pub struct NamespaceHandle {
     pub clock: Clock,
     pub board: Arc<Board>,
     pub history: Arc<History>,
+    /// Held by whoever changes settings from what they are.
+    pub settings_turn: tokio::sync::Mutex<()>,
     commands: mpsc::Sender<Command>,
     sessions: AtomicU64,
 }
@@ -43,7 +45,16 @@ impl NamespaceHandle {
         history: Arc<History>,
         commands: mpsc::Sender<Command>,
     ) -> Self {
-        Self { name, kind, clock, board, history, commands, sessions: AtomicU64::new(0) }
+        Self {
+            name,
+            kind,
+            clock,
+            board,
+            history,
+            commands,
+            sessions: AtomicU64::new(0),
+            settings_turn: tokio::sync::Mutex::default(),
+        }
     }
 
     /// Begins a session; what it is told comes out of `stream`.

@@ -31,7 +31,7 @@ impl AdminService for Services {
     ) -> Answer<v1::CreateNamespaceResponse> {
         let new = new_namespace(request.into_inner());
         let made = async {
-            self.namespaces.create(&new).await.map_err(namespace_error)?;
+            self.namespaces.create(new).await.map_err(namespace_error)?;
             Ok(v1::CreateNamespaceResponse {})
         };
         self.counted("CreateNamespace", made).await
@@ -112,6 +112,8 @@ impl AdminService for Services {
         let drained = async {
             let handle = self.namespace(&namespace)?;
             validate::drain_keys(&shard_keys)?;
+            validate::text("reason", &reason)?;
+            validate::text("drained_by", &drained_by)?;
             let drain = DrainRecord { drained_at_ms: handle.clock.wall_ms(), drained_by, reason };
             let keys = shard_keys.into_iter().map(Arc::from).collect();
             handle.order(Order::DrainShards { keys, drain }).await.map_err(gone)?;
@@ -197,6 +199,8 @@ impl Services {
         changes: HashMap<String, String>,
     ) -> Result<v1::UpdateSettingsResponse, Status> {
         let handle = self.namespace(namespace)?;
+        // What is read here must still be so when it is written.
+        let _turn = handle.settings_turn.lock().await;
         let mut settings = handle.read(|_, it| it.settings().clone()).await.map_err(gone)?;
         let mut entries: Vec<_> = changes.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
         entries.sort_unstable();
@@ -229,6 +233,8 @@ fn namespace_error(error: NamespaceError) -> Status {
         NamespaceError::Store(StoreError::Exists { .. }) => Status::already_exists(text),
         NamespaceError::Store(StoreError::NotFound { .. }) => Status::not_found(text),
         NamespaceError::Store(_) => Status::internal(text),
+        NamespaceError::TooSoon { .. } => Status::failed_precondition(text),
+        NamespaceError::Leaving => Status::unavailable(text),
         NamespaceError::Name(_)
         | NamespaceError::Type(_)
         | NamespaceError::Shards(_)

@@ -273,6 +273,8 @@ fn drained_hosts(
     }
     let record = |host: go::DrainedHost| {
         validate::host(&host.hostname)?;
+        validate::text("reason", &host.reason)?;
+        validate::text("drained_by", &host.drained_by)?;
         let given = host.drained_at.map(|at| describe::millis(&at)).filter(|at| *at > 0);
         let drain = DrainRecord {
             drained_at_ms: given.unwrap_or_else(|| handle.clock.wall_ms()),

@@ -122,6 +122,7 @@ fn checked_hello(hello: v1::Hello) -> Result<Hello, Status> {
     validate::metadata(hello.metadata.iter())?;
     let holding = |it: v1::Holding| {
         validate::key(&it.shard_key)?;
+        validate::generation(it.generation)?;
         let shard = Arc::from(it.shard_key);
         Ok(Holding { shard, generation: it.generation, stopping: it.stopping })
     };
@@ -143,7 +144,7 @@ fn event(request: v1::SessionRequest) -> Result<SessionEvent, Status> {
             SessionEvent::Started { shard: Arc::from(shard_key), generation }
         }
         FromExecutor::Stopped(v1::Stopped { shard_key, generation, error }) => {
-            let error = (!error.is_empty()).then_some(error);
+            let error = (!error.is_empty()).then(|| validate::cut(error));
             SessionEvent::Stopped { shard: Arc::from(shard_key), generation, error }
         }
         FromExecutor::Done(v1::Done { shard_key, generation }) => {

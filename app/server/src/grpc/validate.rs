@@ -7,12 +7,17 @@ use plimsoll_placement::load::check_load;
 use tonic::Status;
 
 use super::support::invalid;
+use crate::namespaces::MAX_EXECUTOR_ID;
 
+/// Generations begin at microseconds since 1970 and grow more slowly than those:
+/// this is the year 2255, and a number that JavaScript can still count.
+const MAX_GENERATION: u64 = 9_007_199_254_740_991;
 const MAX_METADATA_KEYS: usize = 32;
 const MAX_METADATA_KEY: usize = 128;
 const MAX_METADATA_VALUE: usize = 512 * 1024;
 const MAX_HOST: usize = 128;
-const MAX_EXECUTOR_ID: usize = 256;
+/// A sentence or two: it is stored with every drain and kept in the history.
+const MAX_TEXT: usize = 1024;
 
 /// Checks an executor's labels.
 pub(super) fn metadata<'a>(
@@ -38,9 +43,9 @@ pub(super) fn metadata<'a>(
 
 /// Checks the name of a host, as drains use it.
 pub(super) fn host(name: &str) -> Result<(), Status> {
-    if name.is_empty() || name.len() > MAX_HOST || name.contains(['/', '@']) {
+    if name.is_empty() || name.len() > MAX_HOST || name.contains(['/', '@']) || has_controls(name) {
         return Err(invalid(format!(
-            "invalid host_name: {name:?} must be 1 to {MAX_HOST} bytes without \"/\" and \"@\""
+            "invalid host_name: {name:?} must be 1 to {MAX_HOST} bytes without \"/\", \"@\" and control characters"
         )));
     }
     Ok(())
@@ -48,9 +53,9 @@ pub(super) fn host(name: &str) -> Result<(), Status> {
 
 /// Checks an executor's id.
 pub(super) fn executor_id(id: &str) -> Result<(), Status> {
-    if id.is_empty() || id.len() > MAX_EXECUTOR_ID || id.contains('/') {
+    if id.is_empty() || id.len() > MAX_EXECUTOR_ID || id.contains('/') || has_controls(id) {
         return Err(invalid(format!(
-            "invalid executor_id: {id:?} must be 1 to {MAX_EXECUTOR_ID} bytes without \"/\""
+            "invalid executor_id: {id:?} must be 1 to {MAX_EXECUTOR_ID} bytes without \"/\" and control characters"
         )));
     }
     Ok(())
@@ -80,6 +85,41 @@ pub(super) fn drain_keys(keys: &[String]) -> Result<(), Status> {
         }
     }
     Ok(())
+}
+
+/// Checks the generation that an executor says it was granted. The server counts
+/// on from it if it has forgotten its own.
+pub(super) fn generation(generation: u64) -> Result<(), Status> {
+    if generation > MAX_GENERATION {
+        return Err(invalid(format!(
+            "invalid generation {generation}: no server has granted more than {MAX_GENERATION}"
+        )));
+    }
+    Ok(())
+}
+
+/// Checks what people write about a drain.
+pub(super) fn text(what: &str, text: &str) -> Result<(), Status> {
+    if text.len() > MAX_TEXT {
+        return Err(invalid(format!(
+            "invalid {what} of {} bytes: at most {MAX_TEXT} are allowed",
+            text.len()
+        )));
+    }
+    Ok(())
+}
+
+/// What an executor says went wrong, cut to what is kept.
+pub(super) fn cut(mut error: String) -> String {
+    let end = error.char_indices().map(|(at, c)| at + c.len_utf8());
+    let fits = end.take_while(|end| *end <= MAX_TEXT).last().unwrap_or(0);
+    error.truncate(fits);
+    error
+}
+
+/// They would be printed to terminals.
+fn has_controls(text: &str) -> bool {
+    text.contains(char::is_control)
 }
 
 /// Checks the load of a shard.

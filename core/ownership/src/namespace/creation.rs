@@ -1,6 +1,7 @@
 //! Who owns a shard? Usually the map answers; this file answers when the map
 //! does not know: the shard is between two owners, or is ephemeral and new.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use plimsoll_placement::time::Time;
@@ -28,12 +29,19 @@ impl Namespace {
         }
     }
 
-    /// Nobody waits for this answer any more.
-    pub fn forget_request(&mut self, request: RequestId) {
-        self.waiters.retain(|_, requests| {
-            requests.retain(|waiting| *waiting != request);
+    /// Nobody waits for these answers any more.
+    pub fn forget_requests(&mut self, gone: &BTreeSet<RequestId>) {
+        let mut deserted = Vec::new();
+        self.waiters.retain(|shard, requests| {
+            requests.retain(|waiting| !gone.contains(waiting));
+            if requests.is_empty() {
+                deserted.push(*shard);
+            }
             !requests.is_empty()
         });
+        for shard in deserted {
+            self.forget_if_never_granted(shard);
+        }
     }
 
     fn locate_known(&mut self, now: Time, request: RequestId, id: ShardId) {

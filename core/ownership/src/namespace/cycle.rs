@@ -40,13 +40,13 @@ struct Seen {
 }
 
 impl Namespace {
-    /// What a cycle would do now, in this mode or the namespace's own. Changes
-    /// nothing.
+    /// What a cycle would do now, in this mode or the namespace's own, or once
+    /// balance is resumed if it is frozen. Changes nothing.
     pub fn dry_run(&self, now: Time, mode: Option<Mode>) -> Planned {
         let mut policy = self.settings.policy;
         policy.mode = mode.unwrap_or(policy.mode);
         let seen = self.see(now);
-        let plan = plimsoll_placement::plan(now, &seen.view, &policy, self.scope());
+        let plan = plimsoll_placement::plan(now, &seen.view, &policy, Scope::Full);
         self.with_names(policy.mode, plan, &seen)
     }
 
@@ -58,7 +58,9 @@ impl Namespace {
         if self.mass_failure_until.is_some_and(|until| now >= until) {
             self.mass_failure_until = None;
         }
-        if self.recovering_until.is_none()
+        let somebody = self.open_executors().next().is_some();
+        if somebody
+            && self.recovering_until.is_none()
             && self.mass_failure_until.is_none()
             && self.may_place(now)
         {

@@ -1,5 +1,6 @@
 //! Drains of shards and hosts, and the reset that ends them all.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_placement::time::Time;
@@ -38,16 +39,19 @@ impl Namespace {
     }
 
     pub(super) fn drain_hosts(&mut self, hosts: Vec<(Arc<str>, DrainRecord)>) -> Vec<Arc<str>> {
-        let mut changed = Vec::new();
+        let mut new = BTreeMap::new();
         for (host, drain) in hosts {
-            if self.drained_hosts.contains_key(&host) || changed.contains(&host) {
-                continue;
+            if !self.drained_hosts.contains_key(&host) {
+                // Of several records of one host the first counts.
+                new.entry(host).or_insert(drain);
             }
-            self.journal.write(Write::DrainHost { host: host.clone(), drain: drain.clone() });
-            self.journal.then(Consequence::HostDrained { host: host.clone(), drain });
-            changed.push(host);
         }
-        changed
+        for (host, drain) in &new {
+            self.journal.write(Write::DrainHost { host: host.clone(), drain: drain.clone() });
+            let (host, drain) = (host.clone(), drain.clone());
+            self.journal.then(Consequence::HostDrained { host, drain });
+        }
+        new.into_keys().collect()
     }
 
     pub(super) fn undrain_hosts(&mut self, hosts: Vec<Arc<str>>) -> Vec<Arc<str>> {

@@ -148,7 +148,7 @@ impl Namespace {
         if let Some(executor) = self.executors.get_mut(id.slot()) {
             executor.wire_status = 0;
             executor.leaving = false;
-            executor.attempt = hello.attempt;
+            executor.attempt = executor.attempt.max(hello.attempt);
             executor.begin_session(now, session, &self.settings);
             self.next_expiry = self.next_expiry.min(executor.expires_at(&self.settings));
         }

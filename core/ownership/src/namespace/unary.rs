@@ -12,7 +12,7 @@ use std::sync::Arc;
 use plimsoll_placement::time::Time;
 
 use super::Namespace;
-use crate::action::RevokeReason;
+use crate::action::{Farewell, RevokeReason, Tell};
 use crate::event::What;
 use crate::executor::{Labels, Link};
 use crate::ids::{ExecutorId, ShardId};
@@ -112,6 +112,7 @@ impl Namespace {
         let id = known.unwrap_or_else(|| self.join(now, &beat.executor, &beat.host, Link::Unary));
         let was_open = known.is_some() && self.is_open(id);
         self.set_host(id, beat.host.clone());
+        self.tell(id, Tell::Farewell(Farewell::Replaced));
         if let Some(session) = self.executor(id).and_then(|executor| executor.session()) {
             self.sessions.remove(&session);
         }

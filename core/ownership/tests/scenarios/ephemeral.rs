@@ -167,7 +167,7 @@ fn a_question_that_was_given_up_is_not_answered() {
     world.join("a");
     world.stores_at_once = false;
     let request = world.locate("job");
-    world.namespace.forget_request(request);
+    world.namespace.forget_requests(&[request].into());
     world.commit();
     assert_eq!(world.answer(request), None);
     assert_eq!(world.count("a"), 1);

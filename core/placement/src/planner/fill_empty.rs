@@ -3,9 +3,10 @@
 //! A new host would otherwise wait for the bands and the budget: at 1 % a cycle,
 //! most of a minute during which the capacity that somebody added does nothing.
 //! So this phase spends no budget and waits for no cooldown, as in the Go server
-//! (step 8 of its pass), whose number of shards is the ceiling here. The Go
-//! server takes any shards in turn; this takes from the most loaded host the
-//! shard that evens the two out most, and stops once the new one has its share.
+//! (step 8 of its pass). The Go server takes any shards in turn, as many as the
+//! host with the fewest would leave each; one host with a single huge shard makes
+//! that none. This takes from the most loaded host the shard that evens the two
+//! out most, and stops once the new one has its share of load or of shards.
 //!
 //! Not in ring mode, where the ring says what a new executor gets.
 
@@ -48,11 +49,10 @@ fn enough(draft: &Draft<'_>) -> f64 {
     }
 }
 
-/// The most shards that one new executor is given: what is left a host if those
-/// with the fewest are all there is to share.
+/// The most shards that one new executor is given: an equal share of all.
 fn ceiling(draft: &Draft<'_>, full: &[ExecutorIndex]) -> usize {
-    let fewest = full.iter().map(|&executor| draft.tally(executor).shards).min().unwrap_or(0);
-    fewest * full.len() / draft.open().len()
+    let shards: usize = full.iter().map(|&executor| draft.tally(executor).shards).sum();
+    shards / draft.open().len()
 }
 
 /// By executor: what may be taken from it.

@@ -17,7 +17,7 @@ use tokio::task::JoinError;
 use super::schema;
 use crate::Error;
 
-const FILE_NAME: &str = "plimsoll.redb";
+pub(super) const FILE_NAME: &str = "plimsoll.redb";
 
 type Opener = Box<dyn Fn() -> Result<Database, DatabaseError> + Send + Sync>;
 

@@ -1,6 +1,7 @@
 //! `AdminService`.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use plimsoll_testkit::session::{Session, beat, hello};
 use plimsoll_testkit::{Cluster, Fixture, SOON, eventually};
@@ -32,6 +33,60 @@ async fn a_namespace_is_made_described_and_deleted_at_run_time() {
     // The name is free again, and the new one knows nothing of the old one.
     cluster.admin().create_namespace(fixed("orders", 2)).await.unwrap();
     assert_eq!(cluster.describe("orders").await.unwrap().shard_num, 2);
+}
+
+#[tokio::test]
+async fn a_name_is_not_free_while_executors_of_the_deleted_namespace_may_run_its_shards() {
+    let cluster = Cluster::start([Fixture::fixed("orders", 1)]).await.unwrap();
+    let mut session = Session::open(cluster.executors(), hello("orders", "a")).await.unwrap();
+    session.welcome().await.unwrap();
+    cluster.admin().delete_namespace(named("orders")).await.unwrap();
+    let soon = cluster.admin().create_namespace(fixed("orders", 1)).await.unwrap_err();
+    assert_eq!(soon.code(), Code::FailedPrecondition);
+    assert!(soon.message().contains("try again in"), "{soon}");
+}
+
+#[tokio::test]
+async fn a_caller_that_hangs_up_leaves_no_namespace_half_made_or_half_deleted() {
+    let cluster = Cluster::start([]).await.unwrap();
+    for round in 0..20 {
+        let (name, patience) = (format!("n{round}"), Duration::from_micros(100 * round));
+        let (mut first, mut second) = (cluster.admin(), cluster.admin());
+        drop(tokio::time::timeout(patience, first.create_namespace(fixed(&name, 4))).await);
+        usable(&cluster, &name).await;
+        drop(tokio::time::timeout(patience, second.delete_namespace(named(&name))).await);
+        usable(&cluster, &name).await;
+    }
+}
+
+/// The namespace is there and answers, or can be made.
+async fn usable(cluster: &Cluster, name: &str) {
+    eventually(SOON, "the namespace is there or can be made", || async {
+        if cluster.describe(name).await.is_ok() {
+            return Some(());
+        }
+        cluster.admin().create_namespace(fixed(name, 4)).await.ok().map(drop)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn settings_that_are_changed_at_once_are_all_changed() {
+    let cluster = Cluster::start([Fixture::fixed("orders", 1)]).await.unwrap();
+    let change = |name: &str, value: &str| {
+        let settings = [(name.to_owned(), value.to_owned())].into();
+        let request = v1::UpdateSettingsRequest { namespace: "orders".to_owned(), settings };
+        let mut admin = cluster.admin();
+        async move { admin.update_settings(request).await.unwrap() }
+    };
+    tokio::join!(
+        change("period", "3s"),
+        change("crash_loop.deaths", "7"),
+        change("mass_failure.proportion", "0.75"),
+    );
+    let settings = cluster.describe("orders").await.unwrap().settings;
+    let names = ["period", "crash_loop.deaths", "mass_failure.proportion"];
+    assert_eq!(names.map(|name| settings[name].as_str()), ["3s", "7", "0.75"]);
 }
 
 #[tokio::test]

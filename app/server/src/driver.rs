@@ -37,6 +37,8 @@ pub use handle::{Gone, NamespaceHandle};
 const QUEUE: usize = 16_384;
 /// Commands handled before the store and the timers get their turn.
 const BATCH: usize = 512;
+/// How long a server that leaves may take to store what it has decided.
+const FLUSH: Duration = Duration::from_millis(300);
 /// How often metrics are brought up to date.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 /// How often smoothed loads are stored, so that a restart knows them.
@@ -131,13 +133,13 @@ impl Driver {
                 }
                 received = self.commands.recv_many(&mut batch, BATCH) => {
                     if received == 0 {
-                        return self.end(Farewell::ServerLeaving);
+                        return self.end(Farewell::ServerLeaving).await;
                     }
                 }
                 () = timer => {}
             }
             if let Some(farewell) = self.turn(&mut batch) {
-                return self.end(farewell);
+                return self.end(farewell).await;
             }
         }
     }
@@ -197,11 +199,31 @@ impl Driver {
         }
     }
 
-    fn end(mut self, farewell: Farewell) -> End {
+    async fn end(mut self, farewell: Farewell) -> End {
         self.namespace.close(farewell);
         let now = self.now();
         self.dispatch(now);
+        if farewell == Farewell::ServerLeaving {
+            self.namespace.request_checkpoint(now);
+            // What is not stored in time is found out at the next start.
+            let _ = tokio::time::timeout(FLUSH, self.flush()).await;
+        }
         End::Closed
+    }
+
+    /// Stores what has been decided, so that the next start does not decide it
+    /// again.
+    async fn flush(&mut self) {
+        self.begin_commit();
+        while self.commit.is_some() {
+            let stored = stored(&mut self.commit).await;
+            self.commit = None;
+            if stored.is_err() {
+                return;
+            }
+            self.namespace.committed(self.now());
+            self.begin_commit();
+        }
     }
 
     fn lose(mut self, error: StoreError) -> End {

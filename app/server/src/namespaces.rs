@@ -262,6 +262,19 @@ impl Namespaces {
     }
 }
 
+impl From<&crate::config::Namespace> for NewNamespace {
+    fn from(namespace: &crate::config::Namespace) -> Self {
+        Self {
+            name: namespace.name.clone(),
+            kind: namespace.kind.clone(),
+            shards: namespace.shards,
+            settings: namespace.flat_settings(),
+            grants: Vec::new(),
+            frozen: false,
+        }
+    }
+}
+
 impl NewNamespace {
     fn record(&self) -> Result<NamespaceRecord, Error> {
         let entries = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));

@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::config::{Config, Error as ConfigError, StoreKind, check_exposure};
 use crate::grpc::Services;
 use crate::metrics::Metrics;
-use crate::namespaces::{Error as NamespaceError, Namespaces, NewNamespace};
+use crate::namespaces::{Error as NamespaceError, Namespaces};
 
 /// How long connections may take to end once every stream has been told.
 const GRACE: Duration = Duration::from_millis(400);
@@ -80,7 +80,7 @@ impl Server {
         let namespaces = Arc::new(Namespaces::new(store, remembers, clock, metrics.clone()));
         namespaces.open_all().await?;
         for namespace in &config.namespaces {
-            namespaces.ensure(&from_config(namespace)).await?;
+            namespaces.ensure(&namespace.into()).await?;
         }
         let shutdown = CancellationToken::new();
         let services = Services {
@@ -131,17 +131,6 @@ fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
         socket.listen(BACKLOG)
     };
     listen().map_err(|source| Error::Listen { address, source })
-}
-
-fn from_config(namespace: &crate::config::Namespace) -> NewNamespace {
-    NewNamespace {
-        name: namespace.name.clone(),
-        kind: namespace.kind.clone(),
-        shards: namespace.shards,
-        settings: namespace.flat_settings(),
-        grants: Vec::new(),
-        frozen: false,
-    }
 }
 
 async fn serve_grpc(

@@ -49,10 +49,25 @@ impl Cluster {
     ) -> Result<Self> {
         let data = tempfile::tempdir().context("cannot make a folder for the store")?;
         let mut config = Config { store, data_dir: data.path().join("store"), ..Config::default() };
-        config.namespaces = namespaces.into_iter().map(Fixture::into_config).collect();
+        let namespaces: Vec<_> = namespaces.into_iter().map(Fixture::into_config).collect();
         config.grpc.listen = "127.0.0.1:0".to_owned();
         config.http.listen = "127.0.0.1:0".to_owned();
-        let server = Server::start(&config).await?;
+        let server = match store {
+            // Made at run time they are known to be new. Those of a configuration
+            // may be known to executors, if the store has lost them.
+            StoreKind::File => {
+                let server = Server::start(&config).await?;
+                for namespace in &namespaces {
+                    server.namespaces.create(namespace.into()).await?;
+                }
+                config.namespaces = namespaces;
+                server
+            }
+            StoreKind::Memory => {
+                config.namespaces = namespaces;
+                Server::start(&config).await?
+            }
+        };
         let (grpc, http) = (server.grpc, server.http);
         // From now on it keeps its ports, over restarts too.
         config.grpc.listen = grpc.to_string();

@@ -191,11 +191,13 @@ impl Namespace {
         }
     }
 
-    /// The same owner under a new generation.
+    /// The same owner under a new generation, unless it is to carry nothing.
     fn grant_anew(&mut self, now: Time, id: ShardId) {
         let Some(shard) = self.shard(id) else { return };
-        let because = shard.because;
-        if let Some(owner) = shard.owner {
+        let (because, Some(owner)) = (shard.because, shard.owner) else { return };
+        if self.executor(owner).is_some_and(|executor| executor.candidacy().must_empty()) {
+            self.orphan(now, id);
+        } else {
             self.grant(now, id, owner, because);
         }
     }

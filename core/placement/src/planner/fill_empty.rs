@@ -6,7 +6,8 @@
 //! (step 8 of its pass). The Go server takes any shards in turn, as many as the
 //! host with the fewest would leave each; one host with a single huge shard makes
 //! that none. This takes from the most loaded host the shard that evens the two
-//! out most, and stops once the new one has its share of load or of shards.
+//! out most while about that share is left to it, and stops once the new one has its
+//! share of load or of shards.
 //!
 //! Not in ring mode, where the ring says what a new executor gets.
 
@@ -30,7 +31,7 @@ pub(super) fn fill(draft: &mut Draft<'_>) {
     for _ in 0..ceiling(draft, &full) {
         for &executor in &empty {
             if draft.load(executor) < enough {
-                filling.give_one(draft, executor);
+                filling.give_one(draft, executor, enough);
             }
         }
     }
@@ -73,8 +74,15 @@ struct Filling {
 }
 
 impl Filling {
-    fn give_one(&mut self, draft: &mut Draft<'_>, to: ExecutorIndex) {
-        if let Some((shard, from)) = self.take_for(draft.load(to)) {
+    fn give_one(&mut self, draft: &mut Draft<'_>, to: ExecutorIndex, enough: f64) {
+        let (cold, has_nothing) = (draft.load(to), draft.tally(to).shards == 0);
+        // About what its host has above its share, and not more. If there is
+        // none, one that makes its host cold is better than none at all.
+        let spare = |hot: f64| Gap::between(hot, cold.max(2.0 * enough - hot));
+        let taken = self.take(spare);
+        let any = |hot: f64| Gap::between(hot, cold);
+        let taken = taken.or_else(|| has_nothing.then(|| self.take(any)).flatten());
+        if let Some((shard, from)) = taken {
             let before = [from, to].map(|executor| (executor, draft.load(executor)));
             draft.shift(shard, to, MoveReason::FillEmpty);
             for (executor, load) in before {
@@ -84,10 +92,10 @@ impl Filling {
     }
 
     /// From the most loaded host that has a shard which fits.
-    fn take_for(&mut self, cold: f64) -> Option<(ShardIndex, ExecutorIndex)> {
+    fn take(&mut self, gap: impl Fn(f64) -> Gap) -> Option<(ShardIndex, ExecutorIndex)> {
         let Self { ladder, shelves } = self;
         ladder.hottest_first().find_map(|(from, hot)| {
-            let shard = shelves[from.0 as usize].take_best(Gap::between(hot, cold))?;
+            let shard = shelves[from.0 as usize].take_best(gap(hot))?;
             Some((shard, from))
         })
     }

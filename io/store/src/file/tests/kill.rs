@@ -3,13 +3,15 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 use std::{env, thread};
 
 use super::*;
 
 const FOLDER: &str = "PLIMSOLL_STORE_KILL_TEST_FOLDER";
+/// The longest that a child may take to commit anything.
+const PATIENCE: Duration = Duration::from_secs(30);
 const COMMITTERS: usize = 4;
 const SHARDS_A_COMMITTER: usize = 10;
 
@@ -18,10 +20,8 @@ async fn loses_nothing_acknowledged_and_keeps_no_half_batch() {
     let dir = folder();
     let mut acknowledged = [0; COMMITTERS];
     for round in 0..5 {
-        let victim = Victim::start(dir.path());
-        thread::sleep(Duration::from_millis(150 + 70 * round));
-        let lines = victim.kill();
-        assert!(!lines.is_empty(), "the child committed nothing in round {round}");
+        // Every committer has been heard, and some more than in the last round.
+        let lines = Victim::start(dir.path()).kill_after(20 + 30 * round);
         for (committer, generation) in lines {
             acknowledged[committer] = generation.max(acknowledged[committer]);
         }
@@ -43,7 +43,7 @@ async fn check(dir: &Path, acknowledged: &[u64]) {
 /// A server of our own, and what it has acknowledged: committers and generations.
 struct Victim {
     process: Child,
-    acknowledged: JoinHandle<Vec<(usize, u64)>>,
+    acknowledged: Receiver<(usize, u64)>,
 }
 
 impl Victim {
@@ -56,17 +56,29 @@ impl Victim {
             .spawn()
             .unwrap();
         let lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let acknowledged = thread::spawn(move || {
-            lines.map_while(Result::ok).filter_map(|line| acknowledgement(&line)).collect()
+        let (sender, acknowledged) = mpsc::channel();
+        thread::spawn(move || {
+            let lines = lines.map_while(Result::ok);
+            for line in lines.filter_map(|line| acknowledgement(&line)) {
+                // The test may be over.
+                let _ = sender.send(line);
+            }
         });
         Self { process, acknowledged }
     }
 
-    /// Sends SIGKILL.
-    fn kill(mut self) -> Vec<(usize, u64)> {
+    /// Sends SIGKILL once so many commits, and one of every committer, are
+    /// acknowledged. Everything that was, also in between.
+    fn kill_after(mut self, commits: usize) -> Vec<(usize, u64)> {
+        let mut lines: Vec<(usize, u64)> = Vec::new();
+        let heard = |lines: &[(usize, u64)], committer| lines.iter().any(|it| it.0 == committer);
+        while lines.len() < commits || !(0..COMMITTERS).all(|it| heard(&lines, it)) {
+            lines.push(self.acknowledged.recv_timeout(PATIENCE).expect("no commit in time"));
+        }
         self.process.kill().unwrap();
         self.process.wait().unwrap();
-        self.acknowledged.join().unwrap()
+        lines.extend(self.acknowledged.iter());
+        lines
     }
 }
 

@@ -4,8 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::Epoch;
 use crate::record::Write;
+use crate::{Epoch, EtcdError};
 
 /// Why a store did not do what it was asked to.
 ///
@@ -64,6 +64,9 @@ pub enum Error {
         path.display()
     )]
     Io { path: PathBuf, cause: Arc<io::Error> },
+
+    #[error(transparent)]
+    Etcd(#[from] EtcdError),
 
     #[error("the store in {} is closed; open it again", path.display())]
     Closed { path: PathBuf },

@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use redb::{Range, ReadableTable, Table, Value, WriteTransaction};
 
-use super::encoding::{drain_to_json, loads_to_chunks, namespace_to_json};
+use super::encoding::{drain_to_json, namespace_to_json};
 use super::schema::{EPOCH, GRANTS, HOST_DRAINS, LOADS, META, NAMESPACES, Pair, SHARD_DRAINS};
+use crate::load_chunks;
 use crate::record::{DrainRecord, NamespaceRecord, Write};
 use crate::{Epoch, Error};
 
@@ -132,7 +133,7 @@ impl<'txn> Tables<'txn> {
         let sorted: BTreeMap<_, _> = loads.iter().cloned().collect();
         let sorted: Vec<_> = sorted.into_iter().collect();
         self.loads.retain_in(chunks_of(namespace), |_, _| false)?;
-        for (number, chunk) in (0..).zip(loads_to_chunks(&sorted)) {
+        for (number, chunk) in (0..).zip(load_chunks::split(&sorted)) {
             self.loads.insert((namespace.as_bytes(), number), chunk.as_slice())?;
         }
         Ok(())

@@ -7,6 +7,7 @@ use std::time::Duration;
 use plimsoll_placement::time::Time;
 use plimsoll_placement::view::Candidacy;
 
+use crate::capacity::{self, CAPACITY_LABEL};
 use crate::ids::{SessionId, ShardId};
 use crate::settings::Settings;
 
@@ -30,6 +31,9 @@ pub(crate) struct Executor {
     /// The namespace was created with it in mind: no earlier server can have
     /// promised it anything.
     pub(crate) expected: bool,
+    /// Since when it may be given shards; `None`: it was there when the server
+    /// started.
+    pub(crate) opened_at: Option<Time>,
     /// It wants no (more) work.
     pub(crate) leaving: bool,
     /// Its host is drained.
@@ -70,6 +74,7 @@ impl Executor {
             told_lease: Duration::ZERO,
             promised_until: now,
             expected: false,
+            opened_at: (link != Link::Unheard).then_some(now),
             leaving: false,
             drained: false,
             last_heard: now,
@@ -130,6 +135,21 @@ impl Executor {
         } else {
             Candidacy::Open
         }
+    }
+
+    /// What it can carry beside the others: what the settings say of its host,
+    /// or else what it says of itself, or else 1.
+    pub(crate) fn capacity(&self, settings: &Settings) -> f64 {
+        let declared = || self.metadata.get(CAPACITY_LABEL).and_then(|text| capacity::parse(text));
+        settings.host_capacities.of(&self.host).or_else(declared).unwrap_or(1.0)
+    }
+
+    /// Its host is drained, or is not any more.
+    pub(crate) fn set_drained(&mut self, now: Time, drained: bool) {
+        if self.drained && !drained {
+            self.opened_at = Some(now);
+        }
+        self.drained = drained;
     }
 
     /// It owns nothing and wants nothing: its silence says nothing.

@@ -9,6 +9,7 @@
 //! executor's. Between them they keep two executors from running one shard.
 
 pub mod action;
+pub mod capacity;
 pub mod duration;
 pub mod event;
 mod executor;
@@ -16,6 +17,7 @@ pub mod holder;
 pub mod ids;
 mod journal;
 mod key_index;
+mod measured;
 pub mod namespace;
 pub mod record;
 pub mod settings;

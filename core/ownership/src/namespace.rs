@@ -91,6 +91,8 @@ pub struct Namespace {
     waiters: BTreeMap<ShardId, Vec<RequestId>>,
     /// Shards that failed to start, and when to try again.
     failures: BTreeMap<ShardId, Failure>,
+    /// What a move costs, of shards whose executor says it; above 0.
+    move_costs: BTreeMap<ShardId, f64>,
     /// Hosts that died soon after they got a shard.
     suspects: BTreeMap<ShardId, Vec<Arc<str>>>,
 

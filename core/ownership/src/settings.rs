@@ -9,12 +9,15 @@ use std::time::Duration;
 
 use plimsoll_placement::policy::{Mode, Policy};
 
+use crate::capacity::HostCapacities;
 use crate::duration;
 
 /// Everything about a namespace that an operator may tune while it runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     pub policy: Policy,
+    /// What hosts can carry, where the executors on them do not say it.
+    pub host_capacities: HostCapacities,
     /// How often a cycle looks for imbalance.
     pub period: Duration,
     /// The least time between two cycles.
@@ -62,6 +65,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             policy: Policy::default(),
+            host_capacities: HostCapacities::default(),
             period: Duration::from_secs(1),
             rebalance_cooldown: Duration::from_millis(250),
             lease: Duration::from_secs(2),
@@ -141,6 +145,12 @@ impl Settings {
                 "heartbeat_ttl must be at least lease: after a restart the server waits that long for executors of either kind",
             ));
         }
+        let adaptive = &self.policy.adaptive;
+        if adaptive.min_tolerance > adaptive.max_tolerance {
+            return Err(Error::Together(
+                "load_balancing_adaptive.min_tolerance must not exceed max_tolerance",
+            ));
+        }
         if self.rebalance_cooldown > self.period {
             return Err(Error::Together("rebalance_cooldown must not exceed period"));
         }
@@ -157,8 +167,8 @@ fn unknown(name: &str) -> Error {
 pub const FIELDS: &[Field] = &[
     Field {
         name: "load_balancing_mode",
-        help: "Which planner decides: ring, naive or greedy.",
-        must_be: "ring, naive or greedy",
+        help: "Which planner decides: ring, naive, greedy or adaptive.",
+        must_be: "ring, naive, greedy or adaptive",
         read: |s, v| Mode::parse(v).map(|mode| s.policy.mode = mode),
         write: |s| s.policy.mode.as_str().to_owned(),
     },
@@ -210,6 +220,55 @@ pub const FIELDS: &[Field] = &[
         must_be: "a number of at least 1",
         read: |s, v| number(v, 1.0, f64::MAX).map(|x| s.policy.greedy.severe_imbalance_ratio = x),
         write: |s| s.policy.greedy.severe_imbalance_ratio.to_string(),
+    },
+    Field {
+        name: "load_balancing_adaptive.per_shard_cooldown",
+        help: "How long a shard that moved for balance stays where it is.",
+        must_be: DURATION_OR_ZERO,
+        read: |s, v| duration::parse(v).map(|x| s.policy.adaptive.per_shard_cooldown = x),
+        write: |s| duration::print(s.policy.adaptive.per_shard_cooldown),
+    },
+    Field {
+        name: "load_balancing_adaptive.load_smoothing_time_constant",
+        help: "Time constant of the moving average of loads; a step for good is followed at once.",
+        must_be: DURATION_OR_ZERO,
+        read: |s, v| duration::parse(v).map(|x| s.policy.adaptive.load_smoothing_time_constant = x),
+        write: |s| duration::print(s.policy.adaptive.load_smoothing_time_constant),
+    },
+    Field {
+        name: "load_balancing_adaptive.move_budget_proportion",
+        help: "The part of all shards that one cycle may move.",
+        must_be: "a number from 0 to 1",
+        read: |s, v| number(v, 0.0, 1.0).map(|x| s.policy.adaptive.move_budget_proportion = x),
+        write: |s| s.policy.adaptive.move_budget_proportion.to_string(),
+    },
+    Field {
+        name: "load_balancing_adaptive.min_tolerance",
+        help: "A host this part of its share above it is never hot, however quiet its loads are.",
+        must_be: "a number from 0 to 1",
+        read: |s, v| number(v, 0.0, 1.0).map(|x| s.policy.adaptive.min_tolerance = x),
+        write: |s| s.policy.adaptive.min_tolerance.to_string(),
+    },
+    Field {
+        name: "load_balancing_adaptive.max_tolerance",
+        help: "A host this part of its share above it is always hot, however noisy its loads are.",
+        must_be: "a number from 0 to 1",
+        read: |s, v| number(v, 0.0, 1.0).map(|x| s.policy.adaptive.max_tolerance = x),
+        write: |s| s.policy.adaptive.max_tolerance.to_string(),
+    },
+    Field {
+        name: "load_balancing_adaptive.newcomer_delay",
+        help: "How long a new executor is given only what has nowhere else to be, so that a rolling restart moves shards once.",
+        must_be: DURATION_OR_ZERO,
+        read: |s, v| duration::parse(v).map(|x| s.policy.adaptive.newcomer_delay = x),
+        write: |s| duration::print(s.policy.adaptive.newcomer_delay),
+    },
+    Field {
+        name: "host_capacities",
+        help: "What hosts can carry beside the others, such as \"big-1=2, small-3=0.5\"; overrides the metadata plimsoll.capacity of their executors.",
+        must_be: "a list such as \"big-1=2, small-3=0.5\" with capacities from 0.001 to 1000",
+        read: |s, v| HostCapacities::parse(v).map(|x| s.host_capacities = x),
+        write: |s| s.host_capacities.to_string(),
     },
     Field {
         name: "period",

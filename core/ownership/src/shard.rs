@@ -2,15 +2,14 @@
 //! what few shards need (waiters, failures, suspicions) lives in side tables.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use plimsoll_placement::plan::MoveReason;
-use plimsoll_placement::smoothing::Smoothed;
 use plimsoll_placement::time::Time;
 use plimsoll_placement::view::Load;
 
 use crate::action::RevokeReason;
 use crate::ids::ExecutorId;
+use crate::measured::{Measured, Smoothing};
 
 #[derive(Debug)]
 pub(crate) struct Shard {
@@ -28,10 +27,7 @@ pub(crate) struct Shard {
     pub(crate) generation: u64,
     /// When the phase began.
     pub(crate) since: Time,
-    smoothed: f64,
-    reported: f64,
-    /// `Time::MAX`: never measured.
-    measured_at: Time,
+    measured: Option<Measured>,
     /// `Time::MAX`: never moved for balance.
     moved_at: Time,
 }
@@ -94,7 +90,9 @@ impl Because {
             Self::Moved(MoveReason::HostDrained) => "its earlier host was drained",
             Self::Moved(MoveReason::ExecutorLeaving) => "its earlier owner was leaving",
             Self::Moved(MoveReason::FillEmpty) => "this executor had no shards",
-            Self::Moved(MoveReason::Balance) => "its earlier host was too hot",
+            Self::Moved(MoveReason::Balance | MoveReason::Exchange) => {
+                "its earlier host was too hot"
+            }
             Self::Moved(MoveReason::Ring) => "the ring has it here",
             Self::Created => "it was placed here by load when it was first used",
             Self::Initial => "the namespace was created with this owner",
@@ -129,9 +127,7 @@ impl Shard {
             because: Because::Restored,
             generation: 0,
             since: now,
-            smoothed: 0.0,
-            reported: 0.0,
-            measured_at: Time::MAX,
+            measured: None,
             moved_at: Time::MAX,
         }
     }
@@ -146,47 +142,41 @@ impl Shard {
     }
 
     pub(crate) fn is_measured(&self) -> bool {
-        self.measured_at != Time::MAX
+        self.measured.is_some()
     }
 
     /// The smoothed load as of the last report; 0 if there was none.
     pub(crate) fn smoothed(&self) -> f64 {
-        self.smoothed
+        self.measured.map_or(0.0, |measured| measured.smoothed())
     }
 
     /// Takes a report that comes with every heartbeat, as the Go server does.
-    pub(crate) fn measure(&mut self, load: f64, now: Time, time_constant: Duration) {
-        self.record(Smoothed::after(self.average(), now, load, time_constant).value, load, now);
+    pub(crate) fn measure(&mut self, load: f64, now: Time, smoothing: Smoothing) {
+        self.measured = Some(Measured::after(self.measured, now, load, smoothing));
     }
 
     /// Takes a report that comes only when the load has changed: the one before
     /// it stood until now.
-    pub(crate) fn measure_change(&mut self, load: f64, now: Time, time_constant: Duration) {
-        let so_far = self.load_at(now, time_constant).map_or(load, |held| held.smoothed);
-        self.record(so_far, load, now);
+    pub(crate) fn measure_change(&mut self, load: f64, now: Time, smoothing: Smoothing) {
+        self.measured = Some(match self.measured {
+            Some(measured) => measured.changed(now, load, smoothing),
+            None => Measured::after(None, now, load, smoothing),
+        });
     }
 
-    /// Brings the average up to now.
-    pub(crate) fn advance(&mut self, now: Time, time_constant: Duration) {
-        if let Some(load) = self.load_at(now, time_constant) {
-            self.record(load.smoothed, load.reported, now);
-        }
+    /// Brings the average up to now. `tells_changes`: its owner has a session.
+    pub(crate) fn advance(&mut self, now: Time, smoothing: Smoothing, tells_changes: bool) {
+        self.measured = self.measured.map(|it| it.at_cycle(now, smoothing, tells_changes));
     }
 
     /// Restores a smoothed load from a checkpoint.
     pub(crate) fn restore_load(&mut self, load: f64, now: Time) {
-        self.record(load, load, now);
+        self.measured = Some(Measured::restored(now, load));
     }
 
     /// The load at `now`: the last report stands until there is another.
-    pub(crate) fn load_at(&self, now: Time, time_constant: Duration) -> Option<Load> {
-        let average = self.average()?;
-        let unchanged = average.value == self.reported;
-        let smoothed = match unchanged {
-            true => self.reported,
-            false => Smoothed::after(Some(average), now, self.reported, time_constant).value,
-        };
-        Some(Load { smoothed, reported: self.reported })
+    pub(crate) fn load_at(&self, now: Time, smoothing: Smoothing) -> Option<Load> {
+        self.measured.map(|measured| measured.until(now, smoothing).load())
     }
 
     /// When it last moved for the sake of balance.
@@ -196,16 +186,5 @@ impl Shard {
 
     pub(crate) fn moved(&mut self, now: Time) {
         self.moved_at = now;
-    }
-
-    fn average(&self) -> Option<Smoothed> {
-        self.is_measured()
-            .then_some(Smoothed { value: self.smoothed, updated_at: self.measured_at })
-    }
-
-    fn record(&mut self, smoothed: f64, reported: f64, now: Time) {
-        self.smoothed = smoothed;
-        self.reported = reported;
-        self.measured_at = now;
     }
 }

@@ -35,7 +35,10 @@ impl Stats {
             return;
         }
         self.moves += 1;
-        if matches!(reason, MoveReason::Balance | MoveReason::FillEmpty | MoveReason::Ring) {
+        if matches!(
+            reason,
+            MoveReason::Balance | MoveReason::Exchange | MoveReason::FillEmpty | MoveReason::Ring
+        ) {
             self.balance_moves += 1;
             self.balance_moved_load += load;
         }

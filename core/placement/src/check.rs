@@ -45,7 +45,7 @@ fn wrong_with_move(now: Time, view: &View, policy: &Policy, step: &Move) -> Opti
         Some(Violation::InHandover { shard })
     } else if is_forced(step.reason) != must_move(view, seen) {
         Some(Violation::WrongReason { shard, reason: step.reason })
-    } else if step.reason == MoveReason::Balance && is_cooling(now, policy, seen) {
+    } else if is_for_balance(step) && is_cooling(now, policy, seen) {
         Some(Violation::InCooldown { shard })
     } else if !(step.load.is_finite() && step.load >= 0.0) {
         Some(Violation::BadLoad { shard, load: step.load })
@@ -57,8 +57,15 @@ fn wrong_with_move(now: Time, view: &View, policy: &Policy, step: &Move) -> Opti
 fn is_forced(reason: MoveReason) -> bool {
     match reason {
         MoveReason::Unowned | MoveReason::HostDrained | MoveReason::ExecutorLeaving => true,
-        MoveReason::FillEmpty | MoveReason::Balance | MoveReason::Ring => false,
+        MoveReason::FillEmpty | MoveReason::Balance | MoveReason::Exchange | MoveReason::Ring => {
+            false
+        }
     }
+}
+
+/// Whether it counts towards the budget.
+fn is_for_balance(step: &Move) -> bool {
+    matches!(step.reason, MoveReason::Balance | MoveReason::Exchange)
 }
 
 /// Whether it has nobody, or an owner that must give it away.
@@ -69,9 +76,8 @@ fn must_move(view: &View, shard: &ShardView) -> bool {
 }
 
 fn is_cooling(now: Time, policy: &Policy, shard: &ShardView) -> bool {
-    let cooldown = policy.greedy.per_shard_cooldown;
-    policy.mode == Mode::Greedy
-        && shard.moved_at.is_some_and(|moved_at| now.since(moved_at) < cooldown)
+    let cooldown = policy.per_shard_cooldown();
+    shard.moved_at.is_some_and(|moved_at| now.since(moved_at) < cooldown)
 }
 
 fn moved_twice(plan: &Plan) -> Vec<Violation> {
@@ -98,14 +104,13 @@ fn forgotten(view: &View, plan: &Plan) -> Vec<Violation> {
 }
 
 fn over_budget(view: &View, policy: &Policy, plan: &Plan) -> Option<Violation> {
-    let is_balance = |step: &&Move| step.reason == MoveReason::Balance;
-    let moves = plan.moves.iter().filter(is_balance).count();
+    let moves = plan.moves.iter().filter(|step| is_for_balance(step)).count();
     let budget = match policy.mode {
         Mode::Ring => 0,
         Mode::Naive => 1,
-        Mode::Greedy => {
+        Mode::Greedy | Mode::Adaptive => {
             let assigned = assigned_after_forced(view, plan) as f64;
-            (policy.greedy.move_budget_proportion * assigned).ceil() as usize
+            (policy.move_budget_proportion() * assigned).ceil() as usize
         }
     };
     (moves > budget).then_some(Violation::OverBudget { moves, budget })

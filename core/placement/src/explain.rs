@@ -7,13 +7,21 @@ use crate::policy::{Mode, Policy};
 
 impl Move {
     /// Which shard goes where and why: "shard orders moves from host-4 to
-    /// host-1 with a load of 3.2: host-4 was too hot (balance)".
+    /// host-1 with a load of 3.2: host-4 was too hot; the spread falls by 0.31
+    /// points (balance)".
     pub fn sentence(&self, shard: &str, from: Option<&str>, to: &str) -> String {
         let path = from
             .map_or_else(|| format!("goes to {to}"), |from| format!("moves from {from} to {to}"));
         let because = self.reason.because(from.unwrap_or("nobody"), to);
-        let Self { load, reason, .. } = self;
-        format!("shard {shard} {path} with a load of {}: {because} ({reason})", figure(*load))
+        let Self { load, reason, gain, .. } = self;
+        let gained = match gain * 100.0 {
+            points if points > 0.0 => format!("; the spread falls by {} points", figure(points)),
+            _ => String::new(),
+        };
+        format!(
+            "shard {shard} {path} with a load of {}: {because}{gained} ({reason})",
+            figure(*load)
+        )
     }
 }
 
@@ -25,6 +33,9 @@ impl MoveReason {
             Self::ExecutorLeaving => format!("{from} is leaving"),
             Self::FillEmpty => format!("{to} had nothing"),
             Self::Balance => format!("{from} was too hot"),
+            Self::Exchange => {
+                format!("{from} was too hot, and with what {to} gives up for it they are more even")
+            }
             Self::Ring => "the ring has it there".into(),
         }
     }
@@ -48,7 +59,7 @@ impl HoldReason {
     fn because(self, policy: &Policy) -> String {
         match self {
             Self::Cooldown => {
-                let cooldown = policy.greedy.per_shard_cooldown;
+                let cooldown = policy.per_shard_cooldown();
                 format!("every shard that would help moved less than {cooldown:?} ago")
             }
             Self::Budget => format!("the budget of {} is spent", budget(policy)),
@@ -65,6 +76,12 @@ impl HoldReason {
                 policy.greedy.hysteresis_lower_band
             ),
             Self::InHandover => "the shards that would help are in handover".into(),
+            Self::Noise => "that is no more than the noise of its loads explains".into(),
+            Self::ShardTooLarge => {
+                "one of its shards is larger than the share of a host, and the rest has left".into()
+            }
+            Self::NotWorthIt => "what would help costs more than it gains".into(),
+            Self::Newcomer => "only an executor that has just come has room".into(),
         }
     }
 }
@@ -99,6 +116,7 @@ fn balanced(policy: &Policy) -> String {
             let deviation = policy.naive.max_deviation;
             format!("the hottest host carries less than {deviation} times what the coldest does")
         }
+        Mode::Adaptive => "every host is as near to its share as is worth a move".into(),
         Mode::Greedy => {
             let upper = policy.greedy.hysteresis_upper_band;
             format!("no host is above {upper} of the mean")
@@ -109,8 +127,8 @@ fn balanced(policy: &Policy) -> String {
 fn budget(policy: &Policy) -> String {
     match policy.mode {
         Mode::Naive => "one move a cycle".into(),
-        Mode::Ring | Mode::Greedy => {
-            let percent = policy.greedy.move_budget_proportion * 100.0;
+        Mode::Ring | Mode::Greedy | Mode::Adaptive => {
+            let percent = policy.move_budget_proportion() * 100.0;
             format!("{}% of all shards a cycle", figure(percent))
         }
     }
@@ -131,7 +149,7 @@ mod tests {
 
     fn moved(from: Option<u32>, reason: MoveReason) -> Move {
         let from = from.map(ExecutorIndex);
-        Move { shard: ShardIndex(0), from, to: ExecutorIndex(1), load: 3.2, reason }
+        Move { shard: ShardIndex(0), from, to: ExecutorIndex(1), load: 3.2, reason, gain: 0.0 }
     }
 
     #[test]

@@ -3,10 +3,10 @@
 mod bound;
 mod sum;
 
-pub use bound::{Bound, lower_bound};
+pub use bound::{Bound, lower_bound, lower_bound_over};
 pub use sum::Sum;
 
-/// Host loads in figures. All zero if there is no host.
+/// Host loads in figures, per unit of capacity. All zero if there is no host.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Balance {
     pub hosts: usize,
@@ -20,18 +20,27 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// The figures of these host loads; `measured` is taken as it is.
+    /// The figures of these loads of hosts with the capacity of 1; `measured` is
+    /// taken as it is.
     pub fn of(loads: &[f64], measured: f64) -> Self {
-        if loads.is_empty() {
+        let hosts: Vec<_> = loads.iter().map(|&load| (load, 1.0)).collect();
+        Self::per_capacity(&hosts, measured)
+    }
+
+    /// The figures of hosts with these loads and capacities; `measured` is taken
+    /// as it is. A host counts as often as its capacity says.
+    pub fn per_capacity(hosts: &[(f64, f64)], measured: f64) -> Self {
+        if hosts.is_empty() {
             return Self::default();
         }
-        let mean = mean(loads);
+        let mean = mean(hosts);
+        let per_unit = hosts.iter().map(|(load, capacity)| load / capacity);
         Self {
-            hosts: loads.len(),
+            hosts: hosts.len(),
             mean,
-            max: loads.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            min: loads.iter().copied().fold(f64::INFINITY, f64::min),
-            spread: spread(loads, mean),
+            max: per_unit.clone().fold(f64::NEG_INFINITY, f64::max),
+            min: per_unit.fold(f64::INFINITY, f64::min),
+            spread: spread(hosts, mean),
             measured,
         }
     }
@@ -42,17 +51,22 @@ impl Balance {
     }
 }
 
-fn mean(loads: &[f64]) -> f64 {
-    loads.iter().copied().collect::<Sum>().value() / loads.len() as f64
+fn mean(hosts: &[(f64, f64)]) -> f64 {
+    total(hosts.iter().map(|(load, _)| *load)) / total(hosts.iter().map(|(_, capacity)| *capacity))
 }
 
 /// Population standard deviation over the mean; 0 if there is no load.
-fn spread(loads: &[f64], mean: f64) -> f64 {
+fn spread(hosts: &[(f64, f64)], mean: f64) -> f64 {
     if mean <= 0.0 {
         return 0.0;
     }
-    let squares: Sum = loads.iter().map(|load| (load / mean - 1.0).powi(2)).collect();
-    (squares.value() / loads.len() as f64).sqrt()
+    let square = |(load, capacity): &(f64, f64)| capacity * (load / capacity / mean - 1.0).powi(2);
+    let capacity = total(hosts.iter().map(|(_, capacity)| *capacity));
+    (total(hosts.iter().map(square)) / capacity).sqrt()
+}
+
+fn total(parts: impl Iterator<Item = f64>) -> f64 {
+    parts.collect::<Sum>().value()
 }
 
 #[cfg(test)]

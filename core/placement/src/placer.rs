@@ -22,6 +22,8 @@ pub struct Candidate {
     /// Breaks ties, and places it on the ring.
     pub id: Arc<str>,
     pub tally: Tally,
+    /// As in [`ExecutorView::capacity`](crate::view::ExecutorView::capacity).
+    pub capacity: f64,
 }
 
 /// What an executor carries.
@@ -34,7 +36,8 @@ pub struct Tally {
 }
 
 /// Hands shards to executors: by the ring in [`Mode::Ring`], otherwise to the
-/// executor with the least load, then the fewest shards, then the lowest id.
+/// executor with the least load, then the fewest shards, then the lowest id. In
+/// [`Mode::Adaptive`] load and shards are those per unit of capacity.
 /// `O(log executors)` a shard.
 #[derive(Clone, Debug)]
 pub struct Placer {
@@ -56,10 +59,12 @@ struct Least {
 /// Fields in the order in which they decide.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Entry {
+    /// Both per unit of capacity.
     load: Ordered,
-    shards: usize,
+    shards: Ordered,
     id: Arc<str>,
     index: ExecutorIndex,
+    capacity: Ordered,
 }
 
 impl Placer {
@@ -75,7 +80,12 @@ impl Placer {
         let executors: Vec<Candidate> = executors.into_iter().collect();
         let choice = match mode {
             Mode::Ring => Choice::Ring(Ring::new(executors.iter().map(|e| (e.index, &*e.id)))),
-            Mode::Naive | Mode::Greedy => Choice::Least(Least::new(executors, mean_shard_load)),
+            Mode::Naive | Mode::Greedy => {
+                Choice::Least(Least::new(executors, mean_shard_load, |_| 1.0))
+            }
+            Mode::Adaptive => {
+                Choice::Least(Least::new(executors, mean_shard_load, |capacity| capacity))
+            }
         };
         Self { choice }
     }
@@ -91,19 +101,23 @@ impl Placer {
 }
 
 impl Least {
-    fn new(executors: Vec<Candidate>, mean_shard_load: f64) -> Self {
+    /// `size` says what an executor with that capacity counts as.
+    fn new(executors: Vec<Candidate>, mean_shard_load: f64, size: fn(f64) -> f64) -> Self {
         let known = mean_shard_load > 0.0;
-        let entry = |Candidate { index, id, tally }| {
-            let load = Ordered(if known { tally.load } else { 0.0 });
-            Reverse(Entry { load, shards: tally.shards, id, index })
+        let entry = |Candidate { index, id, tally, capacity }| {
+            let capacity = size(capacity);
+            let load = Ordered(if known { tally.load / capacity } else { 0.0 });
+            let shards = Ordered(tally.shards as f64 / capacity);
+            Reverse(Entry { load, shards, id, index, capacity: Ordered(capacity) })
         };
         Self { queue: executors.into_iter().map(entry).collect(), mean_shard_load }
     }
 
     fn place(&mut self, load: Option<f64>) -> Option<ExecutorIndex> {
         let mut least = self.queue.peek_mut()?;
-        least.0.load.0 += load.unwrap_or(self.mean_shard_load);
-        least.0.shards += 1;
+        let capacity = least.0.capacity.0;
+        least.0.load.0 += load.unwrap_or(self.mean_shard_load) / capacity;
+        least.0.shards.0 += 1.0 / capacity;
         let index = least.0.index;
         // Sifts the changed entry down to its new place.
         drop::<PeekMut<'_, _>>(least);
@@ -125,7 +139,8 @@ mod tests {
 
     fn candidate(index: u32, load: f64, shards: usize) -> Candidate {
         let id = format!("executor-{index}").into();
-        Candidate { index: ExecutorIndex(index), id, tally: Tally { load, shards } }
+        let tally = Tally { load, shards };
+        Candidate { index: ExecutorIndex(index), id, tally, capacity: 1.0 }
     }
 
     fn place_each(placer: &mut Placer, loads: &[Option<f64>]) -> Vec<u32> {
@@ -134,7 +149,7 @@ mod tests {
 
     #[test]
     fn nobody_open_means_nowhere() {
-        for mode in [Mode::Ring, Mode::Naive, Mode::Greedy] {
+        for mode in Mode::ALL {
             assert_eq!(Placer::new(mode, [], 1.0).place(7, Some(1.0)), None);
         }
     }
@@ -159,6 +174,14 @@ mod tests {
     fn counts_decide_while_no_load_is_known() {
         let mut placer = Placer::new(Mode::Greedy, candidates(&[(10.0, 2), (0.0, 0)]), 0.0);
         assert_eq!(place_each(&mut placer, &[None, None, Some(0.0), None]), [1, 1, 0, 1]);
+    }
+
+    #[test]
+    fn twice_the_capacity_is_given_twice_as_much() {
+        let mut hosts = candidates(&[(0.0, 0), (0.0, 0)]);
+        hosts[1].capacity = 2.0;
+        let mut placer = Placer::new(Mode::Adaptive, hosts, 1.0);
+        assert_eq!(place_each(&mut placer, &[None; 6]), [0, 1, 1, 0, 1, 1]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::measures::Balance;
+use crate::measures::{Balance, Bound};
 use crate::view::{ExecutorIndex, ShardIndex};
 
 /// How much of planning a cycle is for.
@@ -36,6 +36,10 @@ pub struct Move {
     /// The load that the planner counted for it.
     pub load: f64,
     pub reason: MoveReason,
+    /// By how much the spread falls with it, as a part of the mean. The moves
+    /// of one exchange share theirs; 0 for a move that must be made anyway, and
+    /// in modes that do not weigh it.
+    pub gain: f64,
 }
 
 /// Why a shard moves.
@@ -51,6 +55,8 @@ pub enum MoveReason {
     FillEmpty,
     /// Its host was too hot.
     Balance,
+    /// Its host was too hot, and no shard fitted alone: several change places.
+    Exchange,
     /// The ring puts it elsewhere.
     Ring,
 }
@@ -62,6 +68,8 @@ pub struct Report {
     /// Over open executors, before the moves and after them.
     pub before: Balance,
     pub after: Balance,
+    /// The least that any placement of these shards on open executors could be.
+    pub bound: Bound,
     /// One for every host left hot, in order of load.
     pub held: Vec<HeldHost>,
     /// Shards that have no owner, or must leave theirs, and could not be placed
@@ -75,6 +83,7 @@ pub struct Report {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeldHost {
     pub executor: ExecutorIndex,
+    /// Per unit of its capacity.
     pub load: f64,
     pub reason: HoldReason,
 }
@@ -98,12 +107,21 @@ pub enum HoldReason {
     NoColdHost,
     /// Its shards are already in handover.
     InHandover,
+    /// It is no hotter than the noise of its loads explains.
+    Noise,
+    /// It carries one shard that is larger than a fair share, and nothing else
+    /// that could leave.
+    ShardTooLarge,
+    /// What would help costs more than it gains.
+    NotWorthIt,
+    /// Only a new executor has room, and that is waited for.
+    Newcomer,
 }
 
 /// Why a cycle made no (more) moves for balance.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StopReason {
-    /// Every host is inside the bands.
+    /// Every host is inside the bands, or as near to its share as can be had.
     Balanced,
     /// The budget was spent.
     Budget,
@@ -118,6 +136,14 @@ pub enum StopReason {
 }
 
 impl MoveReason {
+    /// Whether such a move must be made, whatever balance says.
+    pub fn is_forced(self) -> bool {
+        match self {
+            Self::Unowned | Self::HostDrained | Self::ExecutorLeaving => true,
+            Self::FillEmpty | Self::Balance | Self::Exchange | Self::Ring => false,
+        }
+    }
+
     /// The word used on the wire, in metrics and in logs.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -126,12 +152,18 @@ impl MoveReason {
             Self::ExecutorLeaving => "leaving",
             Self::FillEmpty => "fill-empty",
             Self::Balance => "balance",
+            Self::Exchange => "exchange",
             Self::Ring => "ring",
         }
     }
 }
 
 impl HoldReason {
+    /// Whether nothing better is to be had, or wanted yet.
+    pub fn is_content(self) -> bool {
+        matches!(self, Self::Noise | Self::ShardTooLarge | Self::Newcomer | Self::NotWorthIt)
+    }
+
     /// The word used on the wire, in metrics and in logs.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -143,6 +175,10 @@ impl HoldReason {
             Self::Frozen => "frozen",
             Self::NoColdHost => "no-cold-host",
             Self::InHandover => "in-handover",
+            Self::Noise => "noise",
+            Self::ShardTooLarge => "shard-too-large",
+            Self::NotWorthIt => "not-worth-it",
+            Self::Newcomer => "newcomer",
         }
     }
 }

@@ -11,6 +11,7 @@
 //! listed: ties are settled by ids and key hashes, and sums do not depend on
 //! the order of their parts.
 
+mod adaptive;
 mod by_host;
 mod draft;
 mod fill_empty;
@@ -43,10 +44,7 @@ pub fn plan(now: Time, view: &View, policy: &Policy, scope: Scope) -> Plan {
     let verdict = match scope {
         Scope::Forced => Verdict::default(),
         Scope::Frozen => frozen(&draft),
-        Scope::Full => {
-            fill_empty::fill(&mut draft);
-            even_out(&mut draft)
-        }
+        Scope::Full => even_out(&mut draft),
     };
 
     let plan = draft.into_plan(before, unplaced, verdict);
@@ -57,8 +55,15 @@ pub fn plan(now: Time, view: &View, policy: &Policy, scope: Scope) -> Plan {
 fn even_out(draft: &mut Draft<'_>) -> Verdict {
     match draft.policy.mode {
         Mode::Ring => ring::follow(draft),
-        Mode::Naive => naive::balance(draft),
-        Mode::Greedy => greedy::balance(draft),
+        Mode::Naive => {
+            fill_empty::fill(draft);
+            naive::balance(draft)
+        }
+        Mode::Greedy => {
+            fill_empty::fill(draft);
+            greedy::balance(draft)
+        }
+        Mode::Adaptive => adaptive::balance(draft),
     }
 }
 
@@ -67,5 +72,6 @@ fn frozen(draft: &Draft<'_>) -> Verdict {
         Mode::Ring => Verdict::frozen(draft, []),
         Mode::Naive => Verdict::frozen(draft, naive::hot(draft)),
         Mode::Greedy => Verdict::frozen(draft, greedy::hot(draft)),
+        Mode::Adaptive => Verdict::frozen(draft, adaptive::hot(draft)),
     }
 }

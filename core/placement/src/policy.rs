@@ -13,6 +13,8 @@ pub enum Mode {
     /// The seed's algorithm: smoothed loads, bands, a budget.
     #[default]
     Greedy,
+    /// As even as can be had, with as few moves as that takes.
+    Adaptive,
 }
 
 /// What a planner is told beside the view.
@@ -21,6 +23,7 @@ pub struct Policy {
     pub mode: Mode,
     pub naive: Naive,
     pub greedy: Greedy,
+    pub adaptive: Adaptive,
 }
 
 /// Settings of [`Mode::Naive`].
@@ -48,19 +51,73 @@ pub struct Greedy {
     pub severe_imbalance_ratio: f64,
 }
 
+/// Settings of [`Mode::Adaptive`]. How far a host may be from its share before
+/// anything moves follows from the noise of its loads; `min_tolerance` and
+/// `max_tolerance` are only the ends of that.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Adaptive {
+    /// How long a shard that moved for balance stays.
+    pub per_shard_cooldown: Duration,
+    /// Time constant of the moving average of loads.
+    pub load_smoothing_time_constant: Duration,
+    /// The part of all shards that one cycle may move, 0 to 1.
+    pub move_budget_proportion: f64,
+    /// A host this part of its share above it is never hot, however quiet its
+    /// loads are; 0 to `max_tolerance`.
+    pub min_tolerance: f64,
+    /// A host this part of its share above it is always hot, however noisy its
+    /// loads are; at most 1.
+    pub max_tolerance: f64,
+    /// For so long a new executor is given only what has nowhere else to be: in
+    /// a rolling restart that is what the next one leaves behind.
+    pub newcomer_delay: Duration,
+}
+
+impl Policy {
+    /// How long a shard that moved for balance stays.
+    pub fn per_shard_cooldown(&self) -> Duration {
+        match self.mode {
+            Mode::Ring | Mode::Naive => Duration::ZERO,
+            Mode::Greedy => self.greedy.per_shard_cooldown,
+            Mode::Adaptive => self.adaptive.per_shard_cooldown,
+        }
+    }
+
+    /// Time constant of the moving average of loads.
+    pub fn load_smoothing_time_constant(&self) -> Duration {
+        match self.mode {
+            Mode::Ring | Mode::Naive | Mode::Greedy => self.greedy.load_smoothing_time_constant,
+            Mode::Adaptive => self.adaptive.load_smoothing_time_constant,
+        }
+    }
+
+    /// The part of all shards that one cycle may move, 0 to 1; of no meaning in
+    /// modes without a budget.
+    pub fn move_budget_proportion(&self) -> f64 {
+        match self.mode {
+            Mode::Ring | Mode::Naive | Mode::Greedy => self.greedy.move_budget_proportion,
+            Mode::Adaptive => self.adaptive.move_budget_proportion,
+        }
+    }
+}
+
 impl Mode {
+    /// Every mode there is.
+    pub const ALL: [Self; 4] = [Self::Ring, Self::Naive, Self::Greedy, Self::Adaptive];
+
     /// The name in settings and on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ring => "ring",
             Self::Naive => "naive",
             Self::Greedy => "greedy",
+            Self::Adaptive => "adaptive",
         }
     }
 
     /// The mode of that name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Ring, Self::Naive, Self::Greedy].into_iter().find(|mode| mode.as_str() == name)
+        Self::ALL.into_iter().find(|mode| mode.as_str() == name)
     }
 }
 
@@ -79,6 +136,19 @@ impl Default for Greedy {
             hysteresis_upper_band: 1.15,
             hysteresis_lower_band: 0.90,
             severe_imbalance_ratio: 1.3,
+        }
+    }
+}
+
+impl Default for Adaptive {
+    fn default() -> Self {
+        Self {
+            per_shard_cooldown: Duration::from_secs(60),
+            load_smoothing_time_constant: Duration::from_secs(60),
+            move_budget_proportion: 0.01,
+            min_tolerance: 0.005,
+            max_tolerance: 0.25,
+            newcomer_delay: Duration::from_secs(15),
         }
     }
 }

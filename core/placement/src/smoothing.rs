@@ -4,11 +4,17 @@
 //! the weight of a report depends on the time it stands for and not on how often
 //! reports come. After one time constant, 63 % of a step has arrived.
 //!
+//! [`Estimate`] also says how noisy the reports are, and follows a step at once.
+//!
 //! Refuses to judge what a load may be: see [`crate::load::check_load`].
+
+mod estimate;
 
 use std::time::Duration;
 
 use crate::time::Time;
+
+pub use estimate::Estimate;
 
 /// A moving average and the moment of its last report.
 #[derive(Clone, Copy, Debug, PartialEq)]

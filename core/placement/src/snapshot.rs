@@ -71,8 +71,7 @@ impl Snapshot {
     /// The same as a planner sees it: an open executor a host and every shard
     /// measured, both in the order they have here.
     pub fn view(&self) -> View {
-        let executor =
-            |host: &String| ExecutorView { id: host.as_str().into(), candidacy: Candidacy::Open };
+        let executor = |host: &String| ExecutorView::new(host.as_str(), Candidacy::Open);
         let shards = self.shards.iter().zip(self.owners());
         View {
             executors: self.hosts.iter().map(executor).collect(),
@@ -92,11 +91,9 @@ impl Snapshot {
 impl Shard {
     fn view(&self, owner: Option<ExecutorIndex>) -> ShardView {
         ShardView {
-            key_hash: key_hash(&self.key),
             owner,
-            load: Some(Load { smoothed: self.load, reported: self.load }),
-            moved_at: None,
-            fixed: false,
+            load: Some(Load::exactly(self.load)),
+            ..ShardView::new(key_hash(&self.key))
         }
     }
 }

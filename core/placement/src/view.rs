@@ -29,6 +29,19 @@ pub struct ExecutorView {
     /// The executor's id: breaks ties and places it on the ring.
     pub id: Arc<str>,
     pub candidacy: Candidacy,
+    /// How much it can carry beside the others: one with 2 is given twice the
+    /// load of one with 1. Above 0 and finite; 1 for one that says nothing.
+    pub capacity: f64,
+    /// Since when it may be given shards; `None`: for long.
+    pub opened_at: Option<Time>,
+}
+
+impl ExecutorView {
+    /// An executor of that name with the capacity of one that says nothing,
+    /// known for long.
+    pub fn new(id: impl Into<Arc<str>>, candidacy: Candidacy) -> Self {
+        Self { id: id.into(), candidacy, capacity: 1.0, opened_at: None }
+    }
 }
 
 /// Whether an executor may carry shards.
@@ -70,6 +83,19 @@ pub struct ShardView {
     pub moved_at: Option<Time>,
     /// In handover: it counts where it goes and must not be moved now.
     pub fixed: bool,
+    /// What moving it costs the application, in moves of a shard that says
+    /// nothing: one with 3 moves only where it helps three times as much. For
+    /// instance its state over the usual state. Above 0 and finite; 1 for one
+    /// that says nothing.
+    pub cost: f64,
+}
+
+impl ShardView {
+    /// A shard with this [`key_hash`](crate::ring::key_hash) that has no owner,
+    /// was never measured, never moved, and costs what others do.
+    pub fn new(key_hash: u64) -> Self {
+        Self { key_hash, owner: None, load: None, moved_at: None, fixed: false, cost: 1.0 }
+    }
 }
 
 /// The load of a shard in the application's own unit: finite, not negative.
@@ -79,4 +105,15 @@ pub struct Load {
     pub smoothed: f64,
     /// The last report.
     pub reported: f64,
+    /// The variance of `smoothed` itself, not of one report: how far noise alone
+    /// may have taken it, squared. 0 if the load is quiet or its noise unknown;
+    /// finite, not negative. [`Estimate`](crate::smoothing::Estimate) measures it.
+    pub variance: f64,
+}
+
+impl Load {
+    /// A load that is known exactly.
+    pub fn exactly(load: f64) -> Self {
+        Self { smoothed: load, reported: load, variance: 0.0 }
+    }
 }

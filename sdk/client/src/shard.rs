@@ -64,4 +64,14 @@ pub trait Shards: Send + Sync + 'static {
         let _ = shard;
         None
     }
+
+    /// What moving the shard costs, in moves of a shard that says nothing: the
+    /// size of its state over the usual size, for instance. Finite and above 0;
+    /// `None` if it has nothing to say. The adaptive planner moves a shard with 3
+    /// only where it helps three times as much. Called right after `load`, for
+    /// shards that have one.
+    fn move_cost(&self, shard: &str) -> Option<f64> {
+        let _ = shard;
+        None
+    }
 }

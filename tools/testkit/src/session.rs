@@ -134,6 +134,7 @@ pub fn beat(sequence: u64, loads: &[(&str, f64)]) -> Say {
     let loads = loads.iter().map(|(shard_key, load)| v1::MeasuredLoad {
         shard_key: (*shard_key).to_owned(),
         load: *load,
+        move_cost: None,
     });
     Say::Beat(v1::Beat { sequence, loads: loads.collect(), metadata: None })
 }

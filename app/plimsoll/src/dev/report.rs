@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use plimsoll_placement::policy::Mode;
 use plimsoll_wire::v1;
 use plimsoll_wire::v1::admin_service_client::AdminServiceClient;
 use tokio::time::{Instant, sleep};
@@ -98,6 +99,11 @@ impl Report {
             tally.failed,
             self.double_owners,
         )
+    }
+
+    /// Which planner the namespace uses.
+    pub(super) fn mode(&self) -> Option<Mode> {
+        Mode::parse(self.settings.get("load_balancing_mode")?)
     }
 
     /// A setting that is a number.

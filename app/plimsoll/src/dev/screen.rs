@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use plimsoll_placement::policy::Mode;
 use ratatui::DefaultTerminal;
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
@@ -112,7 +113,7 @@ fn draw_hosts(frame: &mut Frame<'_>, area: Rect, report: &Report) {
 fn bar(host: &plimsoll_wire::v1::ExecutorLoad, width: usize, report: &Report) -> Line<'static> {
     let (upper, lower) = bands(report);
     let mean = report.balance.mean;
-    let share = if mean > 0.0 { host.load / mean } else { 0.0 };
+    let share = if mean > 0.0 { host.load / host.capacity / mean } else { 0.0 };
     let scale = report.balance.max_over_mean.max(SCALE);
     let column = |x: f64| ((x / scale) * width as f64).round() as usize;
     let cells = (0..width).map(|at| {
@@ -137,7 +138,12 @@ fn status(status: &str) -> String {
     if status == "active" { String::new() } else { format!(" {status}") }
 }
 
+/// The adaptive planner has no bands to set: what is within 5 % of the mean passes
+/// for even.
 fn bands(report: &Report) -> (f64, f64) {
+    if report.mode() == Some(Mode::Adaptive) {
+        return (1.05, 0.95);
+    }
     let setting = |name: &str| report.setting(&format!("load_balancing_greedy.{name}"));
     (
         setting("hysteresis_upper_band").unwrap_or(1.15),

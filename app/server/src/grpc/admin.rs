@@ -248,7 +248,8 @@ fn parse_mode(name: &str) -> Result<Option<Mode>, Status> {
     if name.is_empty() {
         return Ok(None);
     }
-    let unknown = || invalid(format!("{name:?} is not a mode: it must be ring, naive or greedy"));
+    let unknown =
+        || invalid(format!("{name:?} is not a mode: it must be ring, naive, greedy or adaptive"));
     Mode::parse(name).ok_or_else(unknown).map(Some)
 }
 

@@ -196,6 +196,7 @@ pub(super) fn executor_loads(now: Time, namespace: &Namespace) -> Vec<v1::Execut
         shards: executor.shards as u64,
         last_heartbeat: Some(timestamp(namespace.wall_ms(executor.last_heard))),
         protocol: executor.protocol.to_owned(),
+        capacity: executor.capacity,
     };
     namespace.executors().iter().map(describe).collect()
 }

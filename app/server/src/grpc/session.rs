@@ -156,17 +156,24 @@ fn event(request: v1::SessionRequest) -> Result<SessionEvent, Status> {
 }
 
 fn beat_event(beat: v1::Beat) -> Result<SessionEvent, Status> {
+    let mut costs = Vec::new();
     let load = |it: v1::MeasuredLoad| {
         let load = validate::load(&it.shard_key, it.load)?;
-        Ok((Arc::from(it.shard_key), load))
+        let shard: Arc<str> = Arc::from(it.shard_key);
+        if let Some(cost) = it.move_cost {
+            costs.push((Arc::clone(&shard), validate::move_cost(&shard, cost)?));
+        }
+        Ok((shard, load))
     };
     let metadata = beat.metadata.map(|it| it.entries);
     if let Some(entries) = &metadata {
         validate::metadata(entries.iter())?;
     }
+    let loads = beat.loads.into_iter().map(load).collect::<Result<_, Status>>()?;
     Ok(SessionEvent::Beat {
         sequence: beat.sequence,
-        loads: beat.loads.into_iter().map(load).collect::<Result<_, Status>>()?,
+        loads,
+        costs,
         metadata: metadata.map(|entries| Arc::new(entries.into_iter().collect())),
     })
 }

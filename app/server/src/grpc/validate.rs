@@ -122,6 +122,16 @@ fn has_controls(text: &str) -> bool {
     text.contains(char::is_control)
 }
 
+/// Checks what moving a shard costs.
+pub(super) fn move_cost(shard: &str, cost: f64) -> Result<f64, Status> {
+    if cost.is_finite() && cost > 0.0 {
+        return Ok(cost);
+    }
+    Err(invalid(format!(
+        "invalid move cost {cost} of shard {shard:?}: give a finite number above 0, or leave it out"
+    )))
+}
+
 /// Checks the load of a shard.
 pub(super) fn load(shard: &str, load: f64) -> Result<f64, Status> {
     check_load(load).map_err(|error| invalid(format!("invalid load of shard {shard:?}: {error}")))

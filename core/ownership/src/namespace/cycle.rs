@@ -11,7 +11,9 @@ use plimsoll_placement::view::{ExecutorIndex, ExecutorView, ShardView, View};
 
 use super::Namespace;
 use crate::action::RevokeReason;
+use crate::executor::{Executor, Link};
 use crate::ids::{ExecutorId, ShardId};
+use crate::measured::Smoothing;
 use crate::shard::{Because, Next, Phase, Shard};
 
 /// The last cycle, for explanations.
@@ -113,8 +115,7 @@ impl Namespace {
         for (slot, executor) in &self.executors {
             indices[slot] = ExecutorIndex(executors.len() as u32);
             executors.push(ExecutorId::of(slot));
-            let (id, candidacy) = (executor.id.clone(), executor.candidacy());
-            view.executors.push(ExecutorView { id, candidacy });
+            view.executors.push(self.see_executor(executor));
         }
         let mut shards = Vec::with_capacity(self.shards.len());
         view.shards.reserve(self.shards.len());
@@ -125,6 +126,15 @@ impl Namespace {
             }
         }
         Seen { view, executors, shards }
+    }
+
+    fn see_executor(&self, executor: &Executor) -> ExecutorView {
+        ExecutorView {
+            id: executor.id.clone(),
+            candidacy: executor.candidacy(),
+            capacity: executor.capacity(&self.settings),
+            opened_at: executor.opened_at,
+        }
     }
 
     fn see_shard(
@@ -147,23 +157,25 @@ impl Namespace {
             return None;
         }
         Some(ShardView {
-            key_hash: key_hash(&shard.key),
             owner,
-            load: shard.load_at(now, self.settings.policy.greedy.load_smoothing_time_constant),
+            load: shard.load_at(now, Smoothing::of(&self.settings.policy)),
             moved_at: shard.moved_at(),
             fixed,
+            cost: self.move_costs.get(&id).copied().unwrap_or(1.0),
+            ..ShardView::new(key_hash(&shard.key))
         })
     }
 
     /// Brings every average up to now and the executors' sums with them, which
     /// drift a little with every addition.
     fn advance_loads(&mut self, now: Time) {
-        let time_constant = self.settings.policy.greedy.load_smoothing_time_constant;
+        let smoothing = Smoothing::of(&self.settings.policy);
         for (_, executor) in &mut self.executors {
             executor.load = 0.0;
+            let tells_changes = executor.link != Link::Unary;
             for id in &executor.shards {
                 let Some(shard) = self.shards.get_mut(id.slot()) else { continue };
-                shard.advance(now, time_constant);
+                shard.advance(now, smoothing, tells_changes);
                 executor.load += shard.smoothed();
             }
         }

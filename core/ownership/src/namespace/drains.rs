@@ -123,19 +123,19 @@ impl Namespace {
     pub(super) fn host_drained(&mut self, now: Time, host: &Arc<str>, drain: DrainRecord) {
         let detail = describe(&drain);
         self.drained_hosts.insert(host.clone(), drain);
-        self.mark_host(host, true);
+        self.mark_host(now, host, true);
         self.note_host(now, What::HostDrained, host, detail);
     }
 
     pub(super) fn host_undrained(&mut self, now: Time, host: &Arc<str>) {
         self.drained_hosts.remove(host);
-        self.mark_host(host, false);
+        self.mark_host(now, host, false);
         self.note_host(now, What::HostUndrained, host, String::new());
     }
 
-    fn mark_host(&mut self, host: &Arc<str>, drained: bool) {
+    fn mark_host(&mut self, now: Time, host: &Arc<str>, drained: bool) {
         for (_, executor) in self.executors.iter_mut().filter(|(_, e)| e.host == *host) {
-            executor.drained = drained;
+            executor.set_drained(now, drained);
         }
         self.forced_due = true;
     }

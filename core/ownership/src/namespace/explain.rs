@@ -8,6 +8,7 @@ use plimsoll_placement::time::Time;
 
 use super::Namespace;
 use crate::ids::{ExecutorId, ShardId};
+use crate::measured::Smoothing;
 use crate::record::DrainRecord;
 use crate::shard::{Next, Phase, Shard};
 
@@ -68,8 +69,8 @@ impl Namespace {
     }
 
     pub(super) fn load_of(&self, now: Time, shard: &Shard) -> Option<f64> {
-        let time_constant = self.settings.policy.greedy.load_smoothing_time_constant;
-        shard.load_at(now, time_constant).map(|load| load.smoothed)
+        let smoothing = Smoothing::of(&self.settings.policy);
+        shard.load_at(now, smoothing).map(|load| load.smoothed)
     }
 
     fn explain_drained(&self, now: Time, drain: DrainRecord) -> Explanation {
@@ -130,7 +131,7 @@ impl Namespace {
         if self.frozen {
             return "balance is frozen by an operator".to_owned();
         }
-        let cooldown = self.settings.policy.greedy.per_shard_cooldown;
+        let cooldown = self.settings.policy.per_shard_cooldown();
         if let Some(moved_at) = shard.moved_at().filter(|at| now - *at < cooldown) {
             let left = cooldown - (now - moved_at);
             return format!("it moved for balance a while ago and stays for another {left:.0?}");

@@ -153,7 +153,8 @@ impl Namespace {
     }
 
     fn note_move(&mut self, now: Time, id: ShardId, reason: MoveReason) {
-        let for_balance = matches!(reason, MoveReason::Balance | MoveReason::FillEmpty);
+        let for_balance =
+            matches!(reason, MoveReason::Balance | MoveReason::Exchange | MoveReason::FillEmpty);
         if let Some(shard) = self.shard_mut(id).filter(|_| for_balance) {
             shard.moved(now);
         }

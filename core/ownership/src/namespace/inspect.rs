@@ -27,6 +27,8 @@ pub struct ExecutorInspection<'a> {
     pub last_heard: Time,
     /// Smoothed, as of the last reports.
     pub load: f64,
+    /// What it can carry beside the others.
+    pub capacity: f64,
     pub shards: usize,
     slot: ExecutorId,
 }
@@ -55,7 +57,7 @@ impl Namespace {
     /// Every executor, in order of id.
     pub fn executors(&self) -> Vec<ExecutorInspection<'_>> {
         let mut all: Vec<_> =
-            self.executors.iter().map(|(slot, e)| inspect(ExecutorId::of(slot), e)).collect();
+            self.executors.iter().map(|(slot, e)| self.inspect(ExecutorId::of(slot), e)).collect();
         all.sort_by(|a, b| a.id.cmp(b.id));
         all
     }
@@ -63,7 +65,7 @@ impl Namespace {
     /// The executor of that id.
     pub fn executor_of(&self, id: &str) -> Option<ExecutorInspection<'_>> {
         let slot = self.executor_ids.get(id).copied()?;
-        self.executor(slot).map(|executor| inspect(slot, executor))
+        self.executor(slot).map(|executor| self.inspect(slot, executor))
     }
 
     /// The shards that an executor may run or is stopping, in no order.
@@ -109,10 +111,13 @@ impl Namespace {
         }
     }
 
-    /// How even the load is, over open executors.
+    /// How even the load is, over open executors and per unit of their capacity.
     pub fn balance(&self, now: Time) -> Balance {
-        let loads: Vec<f64> = self.open_executors().map(|(id, _)| self.load_on(now, id)).collect();
-        Balance::of(&loads, self.measured_part())
+        let host = |(id, executor): (ExecutorId, &Executor)| {
+            (self.load_on(now, id), executor.capacity(&self.settings))
+        };
+        let hosts: Vec<_> = self.open_executors().map(host).collect();
+        Balance::per_capacity(&hosts, self.measured_part())
     }
 
     /// The load of each executor, as the planner sees it, in order of id.
@@ -161,19 +166,20 @@ impl Namespace {
             moved_at: shard.moved_at(),
         }
     }
-}
 
-fn inspect(slot: ExecutorId, executor: &Executor) -> ExecutorInspection<'_> {
-    ExecutorInspection {
-        id: &executor.id,
-        host: &executor.host,
-        metadata: &executor.metadata,
-        status: executor.status(),
-        wire_status: executor.wire_status,
-        protocol: executor.protocol(),
-        last_heard: executor.last_heard,
-        load: executor.load,
-        shards: executor.shards.len(),
-        slot,
+    fn inspect<'a>(&self, slot: ExecutorId, executor: &'a Executor) -> ExecutorInspection<'a> {
+        ExecutorInspection {
+            id: &executor.id,
+            host: &executor.host,
+            metadata: &executor.metadata,
+            status: executor.status(),
+            wire_status: executor.wire_status,
+            protocol: executor.protocol(),
+            last_heard: executor.last_heard,
+            load: executor.load,
+            capacity: executor.capacity(&self.settings),
+            shards: executor.shards.len(),
+            slot,
+        }
     }
 }

@@ -143,6 +143,7 @@ impl Namespace {
             index: ExecutorIndex(id.0),
             id: executor.id.clone(),
             tally: tally(executor, mean),
+            capacity: executor.capacity(&self.settings),
         });
         Placer::new(self.settings.policy.mode, candidates, mean)
     }

@@ -75,6 +75,7 @@ impl Namespace {
             drained_hosts: Default::default(),
             waiters: Default::default(),
             failures: Default::default(),
+            move_costs: Default::default(),
             suspects: Default::default(),
             generation: 0,
             generation_reserved: 0,

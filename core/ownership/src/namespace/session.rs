@@ -13,6 +13,7 @@ use crate::action::{Action, Farewell, RevokeReason, Tell};
 use crate::event::What;
 use crate::executor::{Labels, Link};
 use crate::ids::{ExecutorId, SessionId, ShardId};
+use crate::measured::Smoothing;
 use crate::shard::{Next, Phase};
 
 /// The longest wait before a shard that cannot start is tried again.
@@ -45,10 +46,12 @@ pub struct Holding {
 /// A later message of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SessionEvent {
-    /// Loads: finite and not negative, those that changed.
+    /// What changed. Loads are finite and not negative; costs of a move finite
+    /// and above 0.
     Beat {
         sequence: u64,
         loads: Vec<(Arc<str>, f64)>,
+        costs: Vec<(Arc<str>, f64)>,
         metadata: Option<Labels>,
     },
     Started {
@@ -95,8 +98,9 @@ impl Namespace {
     pub fn session_event(&mut self, now: Time, session: SessionId, event: SessionEvent) {
         let Some(id) = self.sessions.get(&session).copied() else { return };
         match event {
-            SessionEvent::Beat { sequence, loads, metadata } => {
+            SessionEvent::Beat { sequence, loads, costs, metadata } => {
                 self.beat(now, id, sequence, &loads, metadata);
+                self.set_move_costs(id, &costs);
             }
             SessionEvent::Started { shard, generation } => self.started(id, &shard, generation),
             SessionEvent::Stopped { shard, generation, error } => {
@@ -144,7 +148,7 @@ impl Namespace {
             self.sessions.remove(&earlier);
         }
         self.sessions.insert(session, id);
-        self.set_host(id, hello.host.clone());
+        self.set_host(now, id, hello.host.clone());
         if let Some(executor) = self.executors.get_mut(id.slot()) {
             executor.wire_status = 0;
             executor.leaving = false;
@@ -276,9 +280,18 @@ impl Namespace {
         }
     }
 
+    fn set_move_costs(&mut self, id: ExecutorId, costs: &[(Arc<str>, f64)]) {
+        for (key, cost) in costs {
+            let Some(shard) = self.shard_id(key) else { continue };
+            if self.is_held_by(id, key) {
+                self.move_costs.insert(shard, *cost);
+            }
+        }
+    }
+
     fn measured_change(&mut self, now: Time, id: ExecutorId, key: &str, load: f64) {
-        let time_constant = self.settings.policy.greedy.load_smoothing_time_constant;
-        self.with_owned(id, key, |shard| shard.measure_change(load, now, time_constant));
+        let smoothing = Smoothing::of(&self.settings.policy);
+        self.with_owned(id, key, |shard| shard.measure_change(load, now, smoothing));
     }
 
     /// Changes the load of a shard and its owner's sums together.

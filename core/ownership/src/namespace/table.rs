@@ -72,6 +72,7 @@ impl Namespace {
         self.unowned.remove(&id);
         self.failures.remove(&id);
         self.suspects.remove(&id);
+        self.move_costs.remove(&id);
     }
 
     pub(super) fn add_executor(
@@ -111,12 +112,12 @@ impl Namespace {
         self.route(RouteChange::Executor { id, metadata });
     }
 
-    pub(super) fn set_host(&mut self, id: ExecutorId, host: Arc<str>) {
+    pub(super) fn set_host(&mut self, now: Time, id: ExecutorId, host: Arc<str>) {
         let drained = self.drained_hosts.contains_key(&host);
         let Some(executor) = self.executor_mut(id) else { return };
         let changed = executor.drained != drained;
         executor.host = host;
-        executor.drained = drained;
+        executor.set_drained(now, drained);
         self.forced_due |= changed;
     }
 

@@ -16,6 +16,7 @@ use crate::action::{Farewell, RevokeReason, Tell};
 use crate::event::What;
 use crate::executor::{Labels, Link};
 use crate::ids::{ExecutorId, ShardId};
+use crate::measured::Smoothing;
 use crate::record::Kind;
 use crate::shard::{Next, Phase};
 
@@ -68,11 +69,11 @@ impl Namespace {
         self.set_leaving(now, id, beat.status == UnaryStatus::Leaving);
         self.adopt_reported(now, id, &beat.reports);
         self.confirm_unreported(now, id, beat);
-        let time_constant = self.settings.policy.greedy.load_smoothing_time_constant;
+        let smoothing = Smoothing::of(&self.settings.policy);
         for report in &beat.reports {
             self.with_owned(id, &report.shard, |shard| {
                 shard.reported_running = true;
-                shard.measure(report.load, now, time_constant);
+                shard.measure(report.load, now, smoothing);
             });
             self.done_if_reported(now, id, report);
         }
@@ -111,7 +112,7 @@ impl Namespace {
         let known = self.executor_ids.get(&beat.executor).copied();
         let id = known.unwrap_or_else(|| self.join(now, &beat.executor, &beat.host, Link::Unary));
         let was_open = known.is_some() && self.is_open(id);
-        self.set_host(id, beat.host.clone());
+        self.set_host(now, id, beat.host.clone());
         self.tell(id, Tell::Farewell(Farewell::Replaced));
         if let Some(session) = self.executor(id).and_then(|executor| executor.session()) {
             self.sessions.remove(&session);
@@ -207,7 +208,7 @@ impl Namespace {
         }
     }
 
-    fn is_held_by(&self, id: ExecutorId, key: &str) -> bool {
+    pub(super) fn is_held_by(&self, id: ExecutorId, key: &str) -> bool {
         let shard = self.shard_id(key).and_then(|shard| self.shard(shard));
         shard.is_some_and(|shard| {
             shard.owner == Some(id)

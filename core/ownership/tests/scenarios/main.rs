@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod adaptive;
 mod drains;
 mod ephemeral;
 mod explanations;

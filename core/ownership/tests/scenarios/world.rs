@@ -331,7 +331,10 @@ impl World {
             executor.next_beat = now + BEAT;
             executor.sequence += 1;
             let (sequence, loads) = (executor.sequence, std::mem::take(&mut executor.loads));
-            self.say(name, SessionEvent::Beat { sequence, loads, metadata: None });
+            self.say(
+                name,
+                SessionEvent::Beat { sequence, loads, costs: Vec::new(), metadata: None },
+            );
         }
     }
 

@@ -240,7 +240,10 @@ impl World {
         match said {
             Said::Hello { attempt, running } => self.hello(stream, attempt, running),
             Said::Beat { sequence, loads } => {
-                self.event(stream, SessionEvent::Beat { sequence, loads, metadata: None });
+                self.event(
+                    stream,
+                    SessionEvent::Beat { sequence, loads, costs: Vec::new(), metadata: None },
+                );
             }
             Said::Other(outgoing) => self.event(stream, as_event(outgoing)),
         }

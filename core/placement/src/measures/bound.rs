@@ -1,8 +1,10 @@
 //! What no placement of given shards on given hosts can go below.
 //!
 //! Water-filling: a shard larger than the fair share of what is left pins a
-//! host by itself, again and again; the rest is taken as spread perfectly. A
-//! bound and no promise: whether the rest can be packed that evenly is a harder
+//! host by itself, again and again; the rest is taken as spread perfectly. Where
+//! hosts differ, the largest shards are taken to be on the largest hosts, each
+//! of which they leave at least as full, per unit of capacity, as the next.
+//! A bound and no promise: whether the rest can be packed that evenly is a harder
 //! question, which this does not ask.
 
 use super::{Balance, Sum};
@@ -10,34 +12,69 @@ use super::{Balance, Sum};
 /// The least that is possible.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
-    /// Largest host load over the mean; 1 if there is no load.
+    /// Largest host load over the mean, per unit of capacity; 1 if there is no
+    /// load.
     pub max_over_mean: f64,
-    /// Population standard deviation of host load over its mean.
+    /// Population standard deviation of host load over its mean, per unit of
+    /// capacity.
     pub spread: f64,
+    /// What hosts that no single shard pins carry at best, per unit of capacity:
+    /// the level that can be attained, in the unit of the loads.
+    pub level: f64,
 }
 
-/// The bound for shards with these loads on that many hosts.
+impl Default for Bound {
+    fn default() -> Self {
+        Self { max_over_mean: 1.0, spread: 0.0, level: 0.0 }
+    }
+}
+
+/// The bound for shards with these loads on that many hosts of equal capacity.
 pub fn lower_bound(loads: impl IntoIterator<Item = f64>, hosts: usize) -> Bound {
-    let mut loads: Vec<f64> = loads.into_iter().collect();
-    loads.sort_unstable_by(|a, b| b.total_cmp(a));
-    let balance = Balance::of(&fill(&loads, hosts), 1.0);
-    Bound { max_over_mean: balance.max_over_mean(), spread: balance.spread }
+    lower_bound_over(loads, &vec![1.0; hosts])
 }
 
-/// Host loads that bound any placement; `loads` come largest first.
-fn fill(loads: &[f64], hosts: usize) -> Vec<f64> {
-    let mut filled = Vec::with_capacity(hosts);
-    let mut rest = loads.iter().copied().collect::<Sum>().value();
-    for &load in loads {
-        let fair_share = rest / (hosts - filled.len()) as f64;
-        if filled.len() + 1 >= hosts || load <= fair_share {
+/// The bound for shards with these loads on hosts with these capacities.
+pub fn lower_bound_over(loads: impl IntoIterator<Item = f64>, capacities: &[f64]) -> Bound {
+    let mut capacities = capacities.to_vec();
+    capacities.sort_unstable_by(|a, b| b.total_cmp(a));
+    let mut loads: Vec<f64> = loads.into_iter().collect();
+    let total = loads.iter().copied().collect::<Sum>().value();
+    let filled = fill(largest_first(&mut loads, capacities.len()), total, &capacities);
+    let hosts: Vec<_> = filled.into_iter().zip(capacities).collect();
+    let balance = Balance::per_capacity(&hosts, 1.0);
+    let level = hosts.last().map_or(0.0, |(load, capacity)| load / capacity);
+    Bound { max_over_mean: balance.max_over_mean(), spread: balance.spread, level }
+}
+
+/// The `count` largest, in order: more can pin no host. Looks at the others once.
+fn largest_first(loads: &mut [f64], count: usize) -> &[f64] {
+    let count = count.min(loads.len());
+    if count < loads.len() {
+        loads.select_nth_unstable_by(count, |a, b| b.total_cmp(a));
+    }
+    let largest = &mut loads[..count];
+    largest.sort_unstable_by(|a, b| b.total_cmp(a));
+    largest
+}
+
+/// Host loads that bound any placement; loads and capacities come largest first.
+fn fill(loads: &[f64], total: f64, capacities: &[f64]) -> Vec<f64> {
+    let mut filled = Vec::with_capacity(capacities.len());
+    let mut rest = total;
+    let mut room = capacities.iter().copied().collect::<Sum>().value();
+    let mut above = f64::INFINITY;
+    for (&load, &capacity) in loads.iter().zip(capacities) {
+        let level = load / capacity;
+        if filled.len() + 1 >= capacities.len() || level <= rest / room || level > above {
             break;
         }
         filled.push(load);
-        rest -= load;
+        (rest, room, above) = (rest - load, room - capacity, level);
     }
-    let free = hosts - filled.len();
-    filled.extend(std::iter::repeat_n(rest / free as f64, free));
+    let free = &capacities[filled.len()..];
+    let room: f64 = free.iter().copied().collect::<Sum>().value();
+    filled.extend(free.iter().map(|capacity| rest.max(0.0) * capacity / room));
     filled
 }
 
@@ -48,13 +85,13 @@ mod tests {
     #[test]
     fn small_shards_can_be_spread_perfectly() {
         let bound = lower_bound([1.0; 12], 4);
-        assert_eq!(bound, Bound { max_over_mean: 1.0, spread: 0.0 });
+        assert_eq!(bound, Bound { max_over_mean: 1.0, spread: 0.0, level: 3.0 });
     }
 
     #[test]
     fn a_shard_above_the_fair_share_pins_a_host() {
         let bound = lower_bound([10.0, 1.0, 1.0], 3);
-        assert_eq!(bound.max_over_mean, 2.5);
+        assert_eq!((bound.max_over_mean, bound.level), (2.5, 1.0));
     }
 
     #[test]
@@ -67,8 +104,30 @@ mod tests {
 
     #[test]
     fn nothing_to_place_is_even() {
-        assert_eq!(lower_bound([], 0), Bound { max_over_mean: 1.0, spread: 0.0 });
-        assert_eq!(lower_bound([1.0], 0), Bound { max_over_mean: 1.0, spread: 0.0 });
-        assert_eq!(lower_bound([], 3), Bound { max_over_mean: 1.0, spread: 0.0 });
+        assert_eq!(lower_bound([], 0), Bound::default());
+        assert_eq!(lower_bound([1.0], 0), Bound::default());
+        assert_eq!(lower_bound([], 3), Bound::default());
+    }
+
+    #[test]
+    fn twice_the_capacity_takes_twice_the_load() {
+        let bound = lower_bound_over([1.0; 12], &[1.0, 2.0, 1.0]);
+        assert_eq!((bound.max_over_mean, bound.spread, bound.level), (1.0, 0.0, 3.0));
+    }
+
+    #[test]
+    fn a_large_shard_is_taken_to_be_on_a_large_host() {
+        // 8 on the host of 2 makes 4 a unit; the others spread 2 over 2.
+        let bound = lower_bound_over([8.0, 1.0, 1.0], &[1.0, 1.0, 2.0]);
+        assert_eq!((bound.max_over_mean, bound.level), (1.6, 1.0));
+    }
+
+    #[test]
+    fn no_placement_on_unequal_hosts_is_below_the_bound() {
+        // The second shard is better beside the first than alone on a tiny host.
+        let (loads, capacities) = ([10.0, 1.0], [5.0, 0.1, 0.1, 0.1]);
+        let bound = lower_bound_over(loads, &capacities);
+        let together = [(11.0, 5.0), (0.0, 0.1), (0.0, 0.1), (0.0, 0.1)];
+        assert!(bound.spread <= Balance::per_capacity(&together, 1.0).spread, "{bound:?}");
     }
 }

@@ -9,7 +9,8 @@
 //! out most while about that share is left to it, and stops once the new one has its
 //! share of load or of shards.
 //!
-//! Not in ring mode, where the ring says what a new executor gets.
+//! For the modes of the Go server: the ring says itself what a new executor gets,
+//! and to the adaptive planner it is a cold host like any other.
 
 use crate::plan::MoveReason;
 use crate::policy::Mode;
@@ -23,7 +24,7 @@ use super::shelf::Shelf;
 
 pub(super) fn fill(draft: &mut Draft<'_>) {
     let (empty, full) = split(draft);
-    if draft.policy.mode == Mode::Ring || empty.is_empty() || full.is_empty() {
+    if empty.is_empty() || full.is_empty() {
         return;
     }
     let enough = enough(draft);
@@ -46,7 +47,7 @@ fn split(draft: &Draft<'_>) -> (Vec<ExecutorIndex>, Vec<ExecutorIndex>) {
 fn enough(draft: &Draft<'_>) -> f64 {
     match draft.policy.mode {
         Mode::Greedy => draft.mean() * draft.policy.greedy.hysteresis_lower_band,
-        Mode::Ring | Mode::Naive => draft.mean(),
+        Mode::Ring | Mode::Naive | Mode::Adaptive => draft.mean(),
     }
 }
 

@@ -17,10 +17,10 @@ impl Verdict {
         Self { held: Vec::new(), stopped: Some(reason) }
     }
 
-    /// The verdict on hosts left hot, hottest first: balanced if there are
-    /// none, out of budget if a move would help one, stuck otherwise.
+    /// The verdict on hosts left hot, hottest first: balanced if they are as they
+    /// should be, out of budget if a move would help one, stuck otherwise.
     pub(super) fn on(held: Vec<HeldHost>) -> Self {
-        let stopped = if held.is_empty() {
+        let stopped = if held.iter().all(|host| host.reason.is_content()) {
             StopReason::Balanced
         } else if held.iter().any(|host| host.reason == HoldReason::Budget) {
             StopReason::Budget
@@ -28,6 +28,14 @@ impl Verdict {
             StopReason::Stuck
         };
         Self { held, stopped: Some(stopped) }
+    }
+
+    /// Out of budget if a host that is not hot would be helped, too.
+    pub(super) fn or_budget(mut self, was_refused: bool) -> Self {
+        if was_refused {
+            self.stopped = Some(StopReason::Budget);
+        }
+        self
     }
 
     /// Frozen by an operator, with these hosts hot.
@@ -38,5 +46,5 @@ impl Verdict {
 }
 
 pub(super) fn held(draft: &Draft<'_>, executor: ExecutorIndex, reason: HoldReason) -> HeldHost {
-    HeldHost { executor, load: draft.load(executor), reason }
+    HeldHost { executor, load: draft.load(executor) / draft.capacity(executor), reason }
 }

@@ -22,7 +22,7 @@ const NOWHERE: ShardIndex = ShardIndex(9);
 
 /// Two open executors and a drained one; one shard must be placed.
 fn view() -> View {
-    let executor = |id: &str, candidacy| ExecutorView { id: id.into(), candidacy };
+    let executor = |id: &str, candidacy| ExecutorView::new(id, candidacy);
     let moved_at = Some(Time::from_millis(999_000));
     View {
         executors: vec![
@@ -40,16 +40,16 @@ fn view() -> View {
 }
 
 fn shard(key: &str) -> ShardView {
-    let load = Some(Load { smoothed: 1.0, reported: 1.0 });
-    ShardView { key_hash: key_hash(key), owner: Some(OPEN), load, moved_at: None, fixed: false }
+    let load = Some(Load::exactly(1.0));
+    ShardView { owner: Some(OPEN), load, ..ShardView::new(key_hash(key)) }
 }
 
 fn placed() -> Move {
-    Move { shard: ORPHAN, from: None, to: OPEN, load: 1.0, reason: MoveReason::Unowned }
+    Move { shard: ORPHAN, from: None, to: OPEN, load: 1.0, reason: MoveReason::Unowned, gain: 0.0 }
 }
 
 fn balanced(shard: ShardIndex) -> Move {
-    Move { shard, from: Some(OPEN), to: OTHER, load: 1.0, reason: MoveReason::Balance }
+    Move { shard, from: Some(OPEN), to: OTHER, load: 1.0, reason: MoveReason::Balance, gain: 0.0 }
 }
 
 fn violations(moves: impl Into<Vec<Move>>) -> Vec<Violation> {

@@ -2,9 +2,15 @@
 //! a plain transcription of the reference, and in scenarios.
 
 #[cfg(test)]
+mod adaptive;
+#[cfg(test)]
+mod best;
+#[cfg(test)]
 mod checking;
 #[cfg(test)]
 mod oracle;
+#[cfg(test)]
+mod over_time;
 #[cfg(test)]
 mod placing;
 #[cfg(test)]

@@ -159,7 +159,7 @@ fn any_view() -> impl Strategy<Value = View> {
 }
 
 fn executor(host: usize) -> ExecutorView {
-    ExecutorView { id: format!("executor-{host}").into(), candidacy: Candidacy::Open }
+    ExecutorView::new(format!("executor-{host}"), Candidacy::Open)
 }
 
 fn any_shard(hosts: usize) -> impl Strategy<Value = ShardView> {
@@ -169,8 +169,9 @@ fn any_shard(hosts: usize) -> impl Strategy<Value = ShardView> {
     let moved_at =
         option::of((0..100u64).prop_map(|ago| Time::from_millis(1_000_000 - ago * 1000)));
     (owner, load, moved_at, prop::bool::weighted(0.1)).prop_map(|(owner, load, moved_at, fixed)| {
-        let load = load.map(|load| Load { smoothed: load, reported: 0.0 });
-        ShardView { key_hash: 0, owner: Some(ExecutorIndex(owner)), load, moved_at, fixed }
+        let load = load.map(|load| Load { reported: 0.0, ..Load::exactly(load) });
+        let owner = Some(ExecutorIndex(owner));
+        ShardView { owner, load, moved_at, fixed, ..ShardView::new(0) }
     })
 }
 

@@ -31,6 +31,7 @@ fn candidate((number, &(load, shards)): (usize, &(u32, usize))) -> Candidate {
         index: ExecutorIndex(number as u32),
         id: format!("executor-{number}").into(),
         tally: Tally { load: f64::from(load), shards },
+        capacity: 1.0,
     }
 }
 

@@ -7,12 +7,12 @@ use proptest::prelude::*;
 use plimsoll_placement::check::check;
 use plimsoll_placement::measures::Balance;
 use plimsoll_placement::plan;
-use plimsoll_placement::plan::{MoveReason, Plan, Scope};
-use plimsoll_placement::policy::Policy;
+use plimsoll_placement::plan::{MoveReason, Plan, Scope, StopReason};
+use plimsoll_placement::policy::{Mode, Policy};
 use plimsoll_placement::view::{ExecutorIndex, ShardView, View};
 
 use super::rest::{apply, run_to_rest};
-use super::views::{NOW, any_policy, any_scope, any_view};
+use super::views::{NOW, any_adaptive, any_policy, any_scope, any_view};
 
 proptest! {
     #[test]
@@ -86,8 +86,42 @@ proptest! {
     fn what_has_come_to_rest_stays(view in any_view(), policy in any_policy()) {
         let rest = run_to_rest(view, &policy);
         prop_assert!(rest.last.moves.is_empty());
-        let later = rest.now + policy.greedy.per_shard_cooldown;
+        let later = rest.now + policy.per_shard_cooldown();
         prop_assert!(plan(later, &rest.view, &policy, Scope::Full).moves.is_empty());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn adaptive_finds_nothing_to_do_in_what_it_has_done(
+        view in any_view(),
+        adaptive in any_adaptive(),
+    ) {
+        let policy = Policy { mode: Mode::Adaptive, adaptive, ..Policy::default() };
+        let first = plan(NOW, &view, &policy, Scope::Full);
+        let mut after = view;
+        apply(&mut after, &first, NOW);
+        if first.report.stopped != Some(StopReason::Budget) {
+            prop_assert_eq!(plan(NOW, &after, &policy, Scope::Full).moves, []);
+        }
+    }
+
+    #[test]
+    fn adaptive_never_makes_things_less_even(view in any_view(), adaptive in any_adaptive()) {
+        let policy = Policy { mode: Mode::Adaptive, adaptive, ..Policy::default() };
+        let [forced, full] = [Scope::Forced, Scope::Full].map(|scope| {
+            plan(NOW, &view, &policy, scope).report.after.spread
+        });
+        prop_assert!(full <= forced + 1e-9, "{} and not {}", full, forced);
+    }
+
+    #[test]
+    fn no_placement_is_below_the_bound(view in any_view(), adaptive in any_adaptive()) {
+        let policy = Policy { mode: Mode::Adaptive, adaptive, ..Policy::default() };
+        let report = plan(NOW, &view, &policy, Scope::Full).report;
+        prop_assert!(report.after.spread >= report.bound.spread - 1e-6, "{:?}", report);
     }
 }
 

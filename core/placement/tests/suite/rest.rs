@@ -25,7 +25,7 @@ pub(crate) struct Rest {
 
 /// Plans and applies until no shard has moved for longer than any cooldown.
 pub(crate) fn run_to_rest(mut view: View, policy: &Policy) -> Rest {
-    let patience = policy.greedy.per_shard_cooldown + PERIOD;
+    let patience = policy.per_shard_cooldown() + PERIOD;
     let (mut now, mut moved_at, mut moves) = (Time::ZERO, Time::ZERO, 0);
     loop {
         now += PERIOD;
@@ -47,7 +47,8 @@ pub(crate) fn apply(view: &mut View, plan: &Plan, now: Time) {
     for step in &plan.moves {
         let shard: &mut ShardView = &mut view.shards[step.shard.0 as usize];
         shard.owner = Some(step.to);
-        if matches!(step.reason, MoveReason::Balance | MoveReason::FillEmpty) {
+        if matches!(step.reason, MoveReason::Balance | MoveReason::Exchange | MoveReason::FillEmpty)
+        {
             shard.moved_at = Some(now);
         }
     }

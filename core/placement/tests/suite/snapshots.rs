@@ -97,7 +97,7 @@ fn moved_load(start: &View, end: &View) -> f64 {
 }
 
 /// The snapshots of the README with their rows; none where it is not at hand.
-fn shared_snapshots() -> Vec<(String, Snapshot, Vec<String>)> {
+pub(crate) fn shared_snapshots() -> Vec<(String, Snapshot, Vec<String>)> {
     let Some(folder) = shared_folder() else {
         println!("skipped: no shared/data/snapshots beside the checkout or at /work");
         return Vec::new();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_ownership::capacity::CAPACITY_LABEL;
 use plimsoll_ownership::holder::{Finish, Settings};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -80,6 +81,15 @@ impl<S: Shards> ExecutorBuilder<S> {
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
+    }
+
+    /// How much this process can carry beside the others, 0.001 to 1000: one with 2
+    /// is given twice the load of one with 1, which is the default. Published as
+    /// metadata `plimsoll.capacity`; the setting `host_capacities` of the namespace
+    /// overrides it.
+    #[must_use]
+    pub fn capacity(self, capacity: f64) -> Self {
+        self.metadata(CAPACITY_LABEL, capacity.to_string())
     }
 
     /// Something else that spectators can see of this executor.

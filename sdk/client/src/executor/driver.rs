@@ -17,7 +17,7 @@ use v1::session_request::Message;
 
 use super::attempt::Attempts;
 use super::instance::{self, Report};
-use super::loads::{Book, Measured, Meter};
+use super::loads::{Book, Measured, Meter, Weight};
 use super::session::{Said, Session};
 use super::shared::{Counters, Shared};
 use crate::convert;
@@ -331,17 +331,22 @@ impl<S: Shards> Driver<S> {
     }
 
     fn record(&mut self, measured: Measured) {
-        for (shard, load) in measured {
+        for (shard, weight) in measured {
             // It may have stopped while it was measured.
             if !self.stops.get(&shard).is_some_and(Option::is_some) {
                 continue;
             }
-            if !load.is_finite() || load < 0.0 {
+            if !weight.is_valid() {
                 Counters::count(&self.shared.counters.loads_refused);
             }
-            if !self.book.record(Arc::clone(&shard), load) {
-                let shard = &*shard;
-                tracing::warn!(shard, load, "not told: a load is finite and not negative");
+            if !self.book.record(Arc::clone(&shard), weight) {
+                let (shard, Weight { load, move_cost }) = (&*shard, weight);
+                tracing::warn!(
+                    shard,
+                    load,
+                    move_cost,
+                    "not told: a load is finite and not negative, a move cost finite and above 0"
+                );
             }
         }
     }

@@ -22,7 +22,22 @@ use crate::{ConnectError, Shards};
 const STUCK_AFTER: Duration = Duration::from_secs(10);
 
 /// One round of measuring. A shard that has no load to tell is left out.
-pub(super) type Measured = Vec<(Arc<str>, f64)>;
+pub(super) type Measured = Vec<(Arc<str>, Weight)>;
+
+/// What the application says of one shard.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Weight {
+    pub(super) load: f64,
+    pub(super) move_cost: Option<f64>,
+}
+
+impl Weight {
+    /// Whether the server would take it.
+    pub(super) fn is_valid(self) -> bool {
+        let is_cost = |cost: f64| cost.is_finite() && cost > 0.0;
+        self.load.is_finite() && self.load >= 0.0 && self.move_cost.is_none_or(is_cost)
+    }
+}
 
 // === the thread ===
 
@@ -87,16 +102,17 @@ fn measure<S: Shards>(
     answer: &mpsc::UnboundedSender<Measured>,
 ) {
     while let Ok(keys) = asked.recv() {
-        let load = |key: Arc<str>| load_of(shards, &key).map(|load| (key, load));
-        if answer.send(keys.into_iter().filter_map(load).collect()).is_err() {
+        let weight = |key: Arc<str>| weight_of(shards, &key).map(|weight| (key, weight));
+        if answer.send(keys.into_iter().filter_map(weight).collect()).is_err() {
             return;
         }
     }
 }
 
 /// A panic has been reported by the panic hook: it tells no load.
-fn load_of<S: Shards>(shards: &S, key: &str) -> Option<f64> {
-    catch_unwind(AssertUnwindSafe(|| shards.load(key))).ok().flatten()
+fn weight_of<S: Shards>(shards: &S, key: &str) -> Option<Weight> {
+    let ask = || Some(Weight { load: shards.load(key)?, move_cost: shards.move_cost(key) });
+    catch_unwind(AssertUnwindSafe(ask)).ok().flatten()
 }
 
 // === the book ===
@@ -104,17 +120,17 @@ fn load_of<S: Shards>(shards: &S, key: &str) -> Option<f64> {
 /// What was measured and what the server knows of it.
 #[derive(Debug, Default)]
 pub(super) struct Book {
-    measured: BTreeMap<Arc<str>, f64>,
-    told: BTreeMap<Arc<str>, f64>,
+    measured: BTreeMap<Arc<str>, Weight>,
+    told: BTreeMap<Arc<str>, Weight>,
     /// Shards whose load was refused, and complained about.
     refused: BTreeSet<Arc<str>>,
 }
 
 impl Book {
     /// Takes a load down; `false` if it was refused for the first time.
-    pub(super) fn record(&mut self, shard: Arc<str>, load: f64) -> bool {
-        if load.is_finite() && load >= 0.0 {
-            self.measured.insert(shard, load);
+    pub(super) fn record(&mut self, shard: Arc<str>, weight: Weight) -> bool {
+        if weight.is_valid() {
+            self.measured.insert(shard, weight);
             return true;
         }
         !self.refused.insert(shard)
@@ -123,12 +139,15 @@ impl Book {
     /// What changed since the last time, in order of key.
     pub(super) fn changes(&mut self) -> Vec<MeasuredLoad> {
         let told = &mut self.told;
-        let news = |(shard, load): &(&Arc<str>, &f64)| told.get(*shard) != Some(*load);
+        let news = |(shard, weight): &(&Arc<str>, &Weight)| told.get(*shard) != Some(*weight);
         let changes: Vec<_> = self.measured.iter().filter(news).collect();
-        for (shard, load) in &changes {
-            told.insert(Arc::clone(shard), **load);
-        }
-        changes.into_iter().map(|(shard, load)| told_as(shard, *load)).collect()
+        let messages = changes.iter().map(|(shard, weight)| {
+            let before = told.get(*shard).and_then(|before| before.move_cost);
+            told_as(shard, **weight, before)
+        });
+        let messages = messages.collect();
+        told.extend(changes.into_iter().map(|(shard, weight)| (Arc::clone(shard), *weight)));
+        messages
     }
 
     /// Another stream: the server is told everything again.
@@ -144,8 +163,11 @@ impl Book {
     }
 }
 
-fn told_as(shard: &Arc<str>, load: f64) -> MeasuredLoad {
-    MeasuredLoad { shard_key: shard.to_string(), load }
+/// A cost that was told already is left out.
+fn told_as(shard: &Arc<str>, weight: Weight, told_cost: Option<f64>) -> MeasuredLoad {
+    let Weight { load, move_cost } = weight;
+    let move_cost = move_cost.filter(|cost| Some(*cost) != told_cost);
+    MeasuredLoad { shard_key: shard.to_string(), load, move_cost }
 }
 
 #[cfg(test)]
@@ -155,11 +177,11 @@ mod tests {
     #[test]
     fn only_changes_are_told_until_there_is_another_stream() {
         let mut book = Book::default();
-        book.record("1".into(), 2.0);
-        book.record("2".into(), 3.0);
+        book.record("1".into(), weight(2.0));
+        book.record("2".into(), weight(3.0));
         assert_eq!(told(&mut book), [("1".to_owned(), 2.0), ("2".to_owned(), 3.0)]);
-        book.record("1".into(), 2.0);
-        book.record("2".into(), 4.0);
+        book.record("1".into(), weight(2.0));
+        book.record("2".into(), weight(4.0));
         assert_eq!(told(&mut book), [("2".to_owned(), 4.0)]);
         book.tell_again();
         assert_eq!(told(&mut book), [("1".to_owned(), 2.0), ("2".to_owned(), 4.0)]);
@@ -168,21 +190,43 @@ mod tests {
     #[test]
     fn a_shard_that_comes_back_is_told_again() {
         let mut book = Book::default();
-        book.record("1".into(), 2.0);
+        book.record("1".into(), weight(2.0));
         told(&mut book);
         book.forget("1");
         assert_eq!(told(&mut book), []);
-        book.record("1".into(), 2.0);
+        book.record("1".into(), weight(2.0));
         assert_eq!(told(&mut book), [("1".to_owned(), 2.0)]);
     }
 
     #[test]
     fn a_load_that_is_no_load_is_refused_and_complained_about_once() {
         let mut book = Book::default();
-        assert!(!book.record("1".into(), f64::NAN));
-        assert!(book.record("1".into(), -1.0));
-        assert!(!book.record("2".into(), f64::INFINITY));
+        assert!(!book.record("1".into(), weight(f64::NAN)));
+        assert!(book.record("1".into(), weight(-1.0)));
+        assert!(!book.record("2".into(), weight(f64::INFINITY)));
         assert_eq!(told(&mut book), []);
+    }
+
+    #[test]
+    fn a_cost_is_told_once_and_when_it_changes() {
+        let mut book = Book::default();
+        let costs = |book: &mut Book| {
+            book.changes().into_iter().map(|told| told.move_cost).collect::<Vec<_>>()
+        };
+        for (load, cost, told) in [(1.0, 3.0, Some(3.0)), (2.0, 3.0, None), (2.0, 5.0, Some(5.0))] {
+            book.record("1".into(), Weight { load, move_cost: Some(cost) });
+            assert_eq!(costs(&mut book), [told]);
+        }
+    }
+
+    #[test]
+    fn a_cost_that_is_no_cost_is_refused() {
+        let mut book = Book::default();
+        assert!(!book.record("1".into(), Weight { load: 1.0, move_cost: Some(0.0) }));
+    }
+
+    fn weight(load: f64) -> Weight {
+        Weight { load, move_cost: None }
     }
 
     fn told(book: &mut Book) -> Vec<(String, f64)> {

@@ -8,7 +8,7 @@ use plimsoll_wire::v1::{ExecutorLoad, OwnedLoad};
 use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span};
 
-use super::picture::{Bands, Picture};
+use super::picture::{Bands, Picture, weight};
 use crate::figures;
 use crate::tabwriter;
 
@@ -90,14 +90,15 @@ fn executors(picture: &Picture) -> Vec<Line<'static>> {
 
 fn cells(executor: &ExecutorLoad, mean: f64) -> String {
     let ExecutorLoad { executor_id, host, status, load, shards, .. } = executor;
-    let over_mean = if mean > 0.0 { format!("{:.2}", load / mean) } else { "-".to_owned() };
+    let over_mean =
+        if mean > 0.0 { format!("{:.2}", weight(executor) / mean) } else { "-".to_owned() };
     format!("{executor_id}\t{host}\t{status}\t{shards}\t{}\t{over_mean}\t\n", figures::load(*load))
 }
 
 fn row(cells: String, executor: &ExecutorLoad, scale: &Scale) -> Line<'static> {
     let cells = if executor.status == "active" { Span::from(cells) } else { cells.dim() };
     let mut spans = vec![cells];
-    spans.extend(scale.bar(executor.load));
+    spans.extend(scale.bar(weight(executor)));
     Line::from(spans)
 }
 
@@ -128,7 +129,7 @@ impl Scale {
     /// The bands stay in sight even if everybody is below them.
     fn new(executors: &[ExecutorLoad], mean: f64, bands: Bands) -> Self {
         let (lower, upper) = (bands.lower * mean, bands.upper * mean);
-        let hottest = executors.iter().map(|executor| executor.load).fold(0.0, f64::max);
+        let hottest = executors.iter().map(weight).fold(0.0, f64::max);
         Self { full: hottest.max(upper * 1.1), lower, upper }
     }
 

@@ -289,6 +289,7 @@ fn executor(id: &str, host: &str, status: &str, load: f64, shards: u64) -> Execu
         shards,
         last_heartbeat: at(5, 0),
         protocol: "session".into(),
+        capacity: 1.0,
     }
 }
 

@@ -1,12 +1,13 @@
 //! The language of scenarios, one command a line:
 //!
 //! ```text
-//! mode naive                      ring, naive or greedy (the default)
+//! mode naive                      ring, naive, adaptive or greedy (the default)
 //! set move_budget_proportion 0.1  a number, or seconds
 //! executor host-1 drained         open (the default), drained, leaving, silent
 //! shard orders host-1 5           owner (- for none), load (? for unmeasured),
 //! shard users - 5/7 fixed         smoothed/reported, then `fixed` or
 //! shard mail host-1 2 moved 30    seconds since it moved
+//! shard feed host-1 9 noise 3     deviation of its smoothed load
 //! shards host-1 5 3 2             several, with keys host-1.1, host-1.2, ...
 //! wait 61                         seconds
 //! plan                            full (the default), forced, frozen; applied
@@ -69,8 +70,11 @@ impl Stage {
     }
 
     fn set(&mut self, key: &str, value: f64) {
-        let Policy { naive, greedy, .. } = &mut self.policy;
+        let Policy { mode, naive, greedy, adaptive } = &mut self.policy;
         match key {
+            "move_budget_proportion" if *mode == Mode::Adaptive => {
+                adaptive.move_budget_proportion = value;
+            }
             "max_deviation" => naive.max_deviation = value,
             "per_shard_cooldown" => greedy.per_shard_cooldown = Duration::from_secs_f64(value),
             "move_budget_proportion" => greedy.move_budget_proportion = value,
@@ -91,7 +95,7 @@ impl Stage {
         };
         match self.view.executors.iter_mut().find(|executor| &*executor.id == id) {
             Some(executor) => executor.candidacy = candidacy,
-            None => self.view.executors.push(ExecutorView { id: id.into(), candidacy }),
+            None => self.view.executors.push(ExecutorView::new(id, candidacy)),
         }
     }
 
@@ -104,15 +108,19 @@ impl Stage {
     fn shard(&mut self, key: &str, owner: &str, load: &str, rest: &[&str]) {
         let moved_at = match *rest {
             ["moved", seconds] => Some(self.seconds_ago(seconds.parse().unwrap())),
-            [] | ["fixed"] => None,
-            _ => panic!("neither `fixed` nor `moved` and seconds: {rest:?}"),
+            [] | ["fixed"] | ["noise", _] => None,
+            _ => panic!("neither `fixed`, nor `moved` or `noise` and a number: {rest:?}"),
         };
         let mut ids = self.view.executors.iter().map(|executor| &*executor.id);
         let owner =
             (owner != "-").then(|| ExecutorIndex(ids.position(|id| id == owner).unwrap() as u32));
-        let (load, fixed) = (parse_load(load), *rest == ["fixed"]);
+        let (mut load, fixed) = (parse_load(load), *rest == ["fixed"]);
+        if let (["noise", deviation], Some(load)) = (rest, &mut load) {
+            load.variance = deviation.parse::<f64>().unwrap().powi(2);
+        }
         self.keys.push(key.into());
-        self.view.shards.push(ShardView { key_hash: key_hash(key), owner, load, moved_at, fixed });
+        let shard = ShardView { owner, load, moved_at, fixed, ..ShardView::new(key_hash(key)) };
+        self.view.shards.push(shard);
     }
 
     fn seconds_ago(&self, seconds: u64) -> Time {
@@ -146,7 +154,7 @@ impl Stage {
 
     fn print_plan(&mut self, plan: &Plan) {
         let id = |executor: ExecutorIndex| &*self.view.executors[executor.0 as usize].id;
-        let Report { before, after, held, unplaced, stopped } = &plan.report;
+        let Report { before, after, held, unplaced, stopped, bound: _ } = &plan.report;
         let mut lines: Vec<String> = Vec::new();
         for step in &plan.moves {
             let key = &self.keys[step.shard.0 as usize];
@@ -183,5 +191,5 @@ impl Stage {
 fn parse_load(text: &str) -> Option<Load> {
     let (smoothed, reported) = text.split_once('/').unwrap_or((text, text));
     let number = |text: &str| text.parse::<f64>().unwrap();
-    (text != "?").then(|| Load { smoothed: number(smoothed), reported: number(reported) })
+    (text != "?").then(|| Load { reported: number(reported), ..Load::exactly(number(smoothed)) })
 }

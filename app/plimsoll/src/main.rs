@@ -1,6 +1,9 @@
 //! The `plimsoll` binary: the server alone, or everything at once to look at.
 
 mod dev;
+mod loadtest;
+mod policy;
+mod proxy;
 mod serve;
 
 use std::process::ExitCode;
@@ -21,6 +24,13 @@ enum Command {
     Server(serve::Options),
     /// Run a server, executors and a spectator on this machine, and watch them.
     Dev(dev::Options),
+    /// Send load to a service, open-loop, and measure how it answers.
+    Loadtest(Box<loadtest::Options>),
+    /// Stand in front of a service and shed what it cannot carry, least critical first.
+    Proxy(Box<proxy::Options>),
+    /// Say what a policy file does.
+    #[command(subcommand)]
+    Policy(policy::Command),
 }
 
 #[global_allocator]
@@ -31,6 +41,9 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Server(options) => serve::run(options),
         Command::Dev(options) => dev::run(options),
+        Command::Loadtest(options) => loadtest::run(&options),
+        Command::Proxy(options) => proxy::run(*options),
+        Command::Policy(command) => policy::run(&command),
     };
     match done {
         Ok(code) => code,

@@ -1,8 +1,10 @@
 //! The laboratory: experiments and figures, never shipped.
 
+mod balance;
 mod child;
 mod figures;
 mod measure;
+mod overload;
 mod setup;
 
 use std::process::ExitCode;
@@ -22,9 +24,19 @@ struct Cli {
 enum Command {
     /// Measure the figures of docs/results.md on this machine.
     Figures(figures::Options),
+    /// Planners side by side, on snapshots, in virtual time and with real processes.
+    Balance(balance::Options),
+    /// Shedders side by side under overload, as factors of the measured capacity.
+    Overload(overload::Options),
     /// An executor that can be killed; `figures failover` starts it.
     #[command(hide = true)]
     Executor(child::Options),
+    /// An executor that burns CPU; `balance live` starts it.
+    #[command(hide = true)]
+    Burner(balance::burner::Options),
+    /// A server behind a shedder; `overload` starts it.
+    #[command(hide = true)]
+    OverloadServer(overload::ServerOptions),
 }
 
 #[global_allocator]
@@ -44,6 +56,10 @@ fn run(cli: Cli) -> Result<()> {
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
     match cli.command {
         Command::Figures(options) => runtime.block_on(figures::run(options)),
+        Command::Balance(options) => runtime.block_on(balance::run(options)),
         Command::Executor(options) => runtime.block_on(child::run(options)),
+        Command::Burner(options) => runtime.block_on(balance::burner::run(options)),
+        Command::Overload(options) => overload::run(&options),
+        Command::OverloadServer(options) => overload::serve(&options),
     }
 }

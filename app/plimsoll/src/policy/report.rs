@@ -1,0 +1,201 @@
+//! What a policy says, as data.
+
+use std::time::Duration;
+
+use plimsoll_qalm::policy_file::Loaded;
+use plimsoll_shedding::policy::{CallerSource, Finding, Matter, Policy, Table};
+use plimsoll_shedding::settings::{Auto, Enforcement, QueueSettings};
+use serde::Serialize;
+
+use super::explain::Explanation;
+
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    pub(super) version: String,
+    pub(super) enforcement: &'static str,
+    pub(super) default_criticality: u8,
+    pub(super) concurrency: String,
+    pub(super) caller_from: Vec<String>,
+    pub(super) ignored_headers: Vec<&'static str>,
+    pub(super) bypass: Vec<String>,
+    /// Of a queue that no group describes.
+    pub(super) queue: Queue,
+    pub(super) groups: Vec<Group>,
+    pub(super) rules: Vec<Rule>,
+    pub(super) findings: Vec<String>,
+    pub(super) explanation: Option<Explanation>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Group {
+    pub(super) name: String,
+    pub(super) endpoints: Vec<String>,
+    pub(super) each: bool,
+    pub(super) enforcement: Option<&'static str>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Rule {
+    pub(super) endpoint: Option<String>,
+    pub(super) caller: Option<String>,
+    pub(super) criticality: Option<u8>,
+    pub(super) enforcement: Option<&'static str>,
+}
+
+/// Settings in force, as a policy file would say them.
+#[derive(Debug, Serialize)]
+pub(super) struct Queue {
+    pub(super) target: String,
+    pub(super) interval: String,
+    pub(super) concurrency: String,
+    pub(super) min_concurrency: Option<u32>,
+    pub(super) max_concurrency: u32,
+    pub(super) max_queue: u32,
+    pub(super) max_queue_bytes: u64,
+    pub(super) reserve: f64,
+    pub(super) newest_first_after: String,
+    pub(super) critical_patience: String,
+    pub(super) caller_cap: Option<u32>,
+    pub(super) never_drop_critical: bool,
+}
+
+impl Report {
+    pub(super) fn new(loaded: &Loaded, explanation: Option<Explanation>) -> Self {
+        let policy = loaded.table.policy();
+        Self {
+            version: loaded.version.clone(),
+            enforcement: word(policy.enforcement),
+            default_criticality: policy.default_criticality.level(),
+            concurrency: auto(policy.concurrency, |it| it.to_string()),
+            caller_from: policy.caller_from.iter().map(source).collect(),
+            ignored_headers: ignored(policy),
+            bypass: loaded.table.bypassed().map(str::to_owned).collect(),
+            queue: Queue::new(&loaded.table.queue_settings()),
+            groups: policy.groups.iter().map(group).collect(),
+            rules: policy.rules.iter().map(rule).collect(),
+            findings: findings(&loaded.table),
+            explanation,
+        }
+    }
+}
+
+impl Queue {
+    pub(super) fn new(settings: &QueueSettings) -> Self {
+        Self {
+            target: auto(settings.target, span),
+            interval: auto(settings.interval, span),
+            concurrency: auto(settings.concurrency, |it| it.to_string()),
+            min_concurrency: settings.min_concurrency,
+            max_concurrency: settings.max_concurrency,
+            max_queue: settings.max_queue,
+            max_queue_bytes: settings.max_queue_bytes,
+            reserve: settings.reserve,
+            newest_first_after: span(settings.newest_first_after),
+            critical_patience: span(settings.critical_patience),
+            caller_cap: settings.caller_cap,
+            never_drop_critical: settings.never_drop_critical,
+        }
+    }
+}
+
+fn group(it: &plimsoll_shedding::policy::Group) -> Group {
+    Group {
+        name: it.name.clone(),
+        endpoints: it.endpoints.clone(),
+        each: it.each,
+        enforcement: it.enforcement.map(word),
+    }
+}
+
+fn rule(it: &plimsoll_shedding::policy::Rule) -> Rule {
+    Rule {
+        endpoint: it.endpoint.clone(),
+        caller: it.caller.clone(),
+        criticality: it.criticality.map(|it| it.level()),
+        enforcement: it.enforcement.map(word),
+    }
+}
+
+/// As in a policy file.
+pub(super) fn word(enforcement: Enforcement) -> &'static str {
+    match enforcement {
+        Enforcement::Enforce => "enforce",
+        Enforcement::DryRun => "dry-run",
+        Enforcement::Off => "off",
+    }
+}
+
+fn source(source: &CallerSource) -> String {
+    match source {
+        CallerSource::Header(name) => name.clone(),
+        CallerSource::Certificate => "certificate".to_owned(),
+    }
+}
+
+fn ignored(policy: &Policy) -> Vec<&'static str> {
+    let trust = policy.trust;
+    let all = [
+        (trust.criticality, "criticality"),
+        (trust.cohort, "cohort"),
+        (trust.deadline, "deadline"),
+    ];
+    all.into_iter().filter(|(believed, _)| !believed).map(|(_, name)| name).collect()
+}
+
+fn auto<T>(value: Auto<T>, text: impl Fn(T) -> String) -> String {
+    match value {
+        Auto::Auto => "auto".to_owned(),
+        Auto::Fixed(it) => text(it),
+    }
+}
+
+fn span(span: Duration) -> String {
+    format!("{span:?}")
+}
+
+/// Rules and groups that never do anything, as sentences.
+fn findings(table: &Table) -> Vec<String> {
+    table.review().into_iter().map(|it| finding(table, it)).collect()
+}
+
+fn finding(table: &Table, finding: Finding) -> String {
+    match (finding.at, finding.because_of) {
+        (at, Some(other)) => {
+            format!(
+                "{} never decides anything: {} always wins",
+                named(table, at),
+                named(table, other)
+            )
+        }
+        (at @ Matter::Group(_), None) => {
+            format!("{} is unused: all its endpoints are bypassed", named(table, at))
+        }
+        (at @ Matter::Rule(_), None) if table.policy().enforcement == Enforcement::Off => {
+            format!(
+                "{} does nothing: everything is off, or its endpoints are bypassed",
+                named(table, at)
+            )
+        }
+        (at @ Matter::Rule(_), None) => {
+            format!("{} never decides anything: its endpoints are bypassed", named(table, at))
+        }
+    }
+}
+
+/// A rule or a group, for people.
+pub(super) fn named(table: &Table, matter: Matter) -> String {
+    match matter {
+        Matter::Rule(index) => {
+            let rule = table.policy().rules.get(index.0 as usize);
+            let of = |name, it: Option<&String>| it.map(|it| format!("{name} {it:?}"));
+            let endpoint = of("endpoint", rule.and_then(|it| it.endpoint.as_ref()));
+            let caller = of("caller", rule.and_then(|it| it.caller.as_ref()));
+            let both: Vec<_> = endpoint.into_iter().chain(caller).collect();
+            format!("rule {} ({})", index.0 + 1, both.join(", "))
+        }
+        Matter::Group(index) => {
+            let name = table.policy().groups.get(index.0 as usize).map_or("", |it| &it.name);
+            format!("group {name:?}")
+        }
+    }
+}

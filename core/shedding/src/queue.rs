@@ -1,0 +1,371 @@
+//! One isolation group: its places, those that wait, and what it has measured.
+
+use std::time::Duration;
+
+use crate::criticality::Criticality;
+use crate::demand::Demand;
+use crate::detector::{Detector, SLOTS};
+use crate::handling::Handling;
+use crate::lag::Lag;
+use crate::lane::Lane;
+use crate::limiter::{Bounds, Limiter};
+use crate::overload::{Overload, Seen, Tuning};
+use crate::service_rate::ServiceRate;
+use crate::settings::{Auto, QueueSettings};
+use crate::shares::{Shares, Standing};
+use crate::time::Time;
+use crate::waiting::{Waiter, WaitingRoom};
+
+/// Below so many arrivals a second, level 3 is not shed.
+const LITTLE_TRAFFIC: f64 = 5.0;
+/// A reserve is kept for so long after the last request of level 1.
+const RESERVE_FOR: Duration = Duration::from_secs(1);
+/// Callers whose places are counted apart for a cap; beyond, some share a count.
+const CAPPED_CALLERS: usize = 4096;
+
+#[derive(Debug)]
+pub(crate) struct Queue {
+    pub(crate) settings: QueueSettings,
+    pub(crate) limiter: Limiter,
+    pub(crate) rate: ServiceRate,
+    pub(crate) handling: Handling,
+    pub(crate) demand: Demand,
+    pub(crate) detector: Detector,
+    pub(crate) overload: Overload,
+    pub(crate) shares: Option<Box<Shares>>,
+    pub(crate) lanes: [Lane; 4],
+    pub(crate) lag: Lag,
+    pub(crate) tuning: Tuning,
+    /// Places taken.
+    pub(crate) inflight: u32,
+    /// Places taken in the reckoning of a dry run.
+    pub(crate) ghosts: u32,
+    /// Ghosts that wait, and those of them that have already ended.
+    pub(crate) ghosts_waiting: u32,
+    pub(crate) ghosts_ended: u32,
+    /// Handlers that run in a dry run.
+    pub(crate) dry_running: u32,
+    pub(crate) waiting: u32,
+    pub(crate) waiting_bytes: u64,
+    pub(crate) next_roll: Time,
+    pub(crate) frozen_until: Time,
+    pub(crate) is_awake: bool,
+    /// A typical handling time, or zero.
+    pub(crate) typical: Duration,
+    /// Seconds by which one more ahead puts off a request.
+    pub(crate) per_request: f64,
+    /// When it is worth coming again for one that is refused, before jitter.
+    pub(crate) come_again: Duration,
+    /// Requests that fit into the unit of waits.
+    per_unit: u32,
+    first_admitted_at: Option<Time>,
+    infrastructure_at: Option<Time>,
+    reserve: u32,
+    lane_bytes: [u64; 4],
+    by_caller: Vec<u32>,
+}
+
+impl Queue {
+    pub(crate) fn new(at: Time, settings: QueueSettings, cores: u32) -> Self {
+        let mut queue = Self {
+            settings,
+            limiter: Limiter::new(bounds(&settings, cores)),
+            rate: ServiceRate::default(),
+            handling: Handling::default(),
+            demand: Demand::default(),
+            detector: Detector::new(),
+            overload: Overload::default(),
+            shares: None,
+            lanes: std::array::from_fn(|_| Lane::new()),
+            lag: Lag::new(),
+            tuning: tuning(&settings, None),
+            inflight: 0,
+            ghosts: 0,
+            ghosts_waiting: 0,
+            ghosts_ended: 0,
+            dry_running: 0,
+            waiting: 0,
+            waiting_bytes: 0,
+            next_roll: at,
+            frozen_until: Time::ZERO,
+            is_awake: false,
+            typical: Duration::ZERO,
+            per_request: 0.0,
+            come_again: Duration::from_millis(100),
+            per_unit: 1,
+            first_admitted_at: None,
+            infrastructure_at: None,
+            reserve: 0,
+            lane_bytes: [0; 4],
+            by_caller: Vec::new(),
+        };
+        queue.next_roll = at + queue.slot();
+        queue
+    }
+
+    pub(crate) fn set(&mut self, at: Time, settings: QueueSettings, cores: u32) {
+        self.settings = settings;
+        self.limiter.set_bounds(at, bounds(&settings, cores));
+        self.tuning = tuning(&settings, self.handling.median());
+        if settings.caller_cap.is_none() {
+            self.by_caller = Vec::new();
+        }
+    }
+
+    pub(crate) fn slot(&self) -> Duration {
+        self.tuning.interval / SLOTS as u32
+    }
+
+    /// Whether a request of that level could start if the service has room.
+    #[inline]
+    pub(crate) fn has_place(&self, level: Criticality) -> bool {
+        let reserve = if level == Criticality::Infrastructure { 0 } else { self.reserve };
+        self.inflight + reserve < self.limiter.current()
+    }
+
+    /// Whether a request of that level is admitted without further thought.
+    #[inline]
+    pub(crate) fn is_calm(&self, level: Criticality) -> bool {
+        self.waiting == 0
+            && self.has_place(level)
+            && !self.overload.is_active()
+            && self.settings.caller_cap.is_none()
+    }
+
+    /// How many wait that would be served before a newcomer of that level.
+    pub(crate) fn ahead(&self, level: Criticality) -> u32 {
+        self.lanes[..=level.index()].iter().map(Lane::len).sum()
+    }
+
+    /// The wait of a newcomer of that level, if it is not overtaken.
+    pub(crate) fn predicted_wait(&self, level: Criticality) -> Duration {
+        work(self.ahead(level), self.per_request) + self.lag.standing()
+    }
+
+    pub(crate) fn has_waiting(&self, level: Criticality) -> bool {
+        self.lanes[level.index()].len() > 0
+    }
+
+    /// Entries and bytes that wait and do not make room for that level.
+    pub(crate) fn kept_against(&self, level: Criticality) -> (u32, u64) {
+        let kept = match level {
+            Criticality::Infrastructure => 0,
+            _ => level.index(),
+        };
+        (self.lanes[..=kept].iter().map(Lane::len).sum(), self.lane_bytes[..=kept].iter().sum())
+    }
+
+    /// The target, or the time in which chance alone lets arrivals and places
+    /// differ by their square root.
+    pub(crate) fn unit(&self) -> Duration {
+        let places = f64::from(self.limiter.current());
+        self.tuning
+            .target
+            .max(Duration::try_from_secs_f64(places.sqrt() * self.per_request).unwrap_or_default())
+    }
+
+    /// How many may be ahead of a request that is let in during an overload.
+    pub(crate) fn most_ahead(&self, level: Criticality, standing: Standing) -> u32 {
+        Overload::units(level, standing)
+            .map_or(u32::MAX, |units| self.per_unit.saturating_mul(units))
+    }
+
+    /// Critical requests that wait.
+    pub(crate) fn critical(&self) -> u32 {
+        self.ahead(Criticality::CoreFlow)
+    }
+
+    /// Too few requests to shed level 3 for.
+    pub(crate) fn has_little_traffic(&self) -> bool {
+        self.demand.last_second() < LITTLE_TRAFFIC
+    }
+
+    /// How long the longest waiting request has waited.
+    pub(crate) fn oldest_wait(&self, room: &WaitingRoom, at: Time) -> Duration {
+        let oldest = self.lanes.iter().filter_map(Lane::oldest);
+        oldest.map(|slot| at - room.waiter(slot).since).max().unwrap_or_default()
+    }
+
+    fn critical_wait(&self, room: &WaitingRoom, at: Time) -> Duration {
+        let oldest = self.lanes[..2].iter().filter_map(Lane::oldest);
+        oldest.map(|slot| at - room.waiter(slot).since).max().unwrap_or_default()
+    }
+
+    /// A handler starts.
+    #[inline]
+    pub(crate) fn take_place(&mut self, at: Time, level: Criticality) {
+        self.inflight += 1;
+        if level == Criticality::Infrastructure {
+            self.infrastructure_at = Some(at);
+        }
+        if self.first_admitted_at.is_none() {
+            self.first_admitted_at = Some(at);
+        }
+    }
+
+    /// Measures with the places and the queue as they are now.
+    #[inline]
+    pub(crate) fn note_occupancy(&mut self, at: Time) {
+        let full = self.waiting > 0 || self.inflight >= self.limiter.current();
+        self.rate.meter.set(at, full);
+        self.limiter.occupied(at, self.inflight, self.typical);
+    }
+
+    /// A place comes free.
+    #[inline]
+    pub(crate) fn free_place(&mut self) {
+        self.rate.meter.departed();
+        self.limiter.departed();
+        self.inflight = self.inflight.saturating_sub(1);
+    }
+
+    pub(crate) fn push(&mut self, room: &mut WaitingRoom, slot: u32) {
+        let Waiter { level, bytes, ghost, .. } = *room.waiter(slot);
+        self.lanes[level.index()].push(room, slot);
+        self.waiting += 1;
+        self.waiting_bytes += u64::from(bytes);
+        self.lane_bytes[level.index()] += u64::from(bytes);
+        self.ghosts_waiting += u32::from(ghost);
+    }
+
+    pub(crate) fn remove(&mut self, room: &mut WaitingRoom, slot: u32, at: Time) {
+        let Waiter { level, bytes, ghost, .. } = *room.waiter(slot);
+        self.lanes[level.index()].remove(room, slot);
+        self.waiting -= 1;
+        self.waiting_bytes -= u64::from(bytes);
+        self.lane_bytes[level.index()] -= u64::from(bytes);
+        self.ghosts_waiting -= u32::from(ghost);
+        if self.waiting == 0 {
+            self.detector.saw_empty(at);
+        }
+    }
+
+    /// Closes the slots that are over.
+    pub(crate) fn roll(&mut self, room: &WaitingRoom, at: Time) {
+        let slot = self.slot();
+        let passed = 1 + ((at - self.next_roll).as_nanos() / slot.as_nanos().max(1)) as u64;
+        let arrived = self.demand.fold(slot, passed);
+        self.rate.fold(at, slot * passed.min(1 << 20) as u32, self.tuning.interval * 5);
+        self.lag.roll(at, self.tuning.interval);
+        self.remeasure(at);
+        let oldest = self.oldest_wait(room, at);
+        self.detector.roll(passed, arrived, self.critical(), oldest);
+        self.judge(room, at);
+        self.fold_shares(slot, passed);
+        self.spare_critical(room, at);
+        self.limiter.tick(at, self.typical, self.overload.is_overloaded());
+        self.update_reserve(at);
+        self.note_occupancy(at);
+        self.next_roll = at + self.slot();
+    }
+
+    fn remeasure(&mut self, at: Time) {
+        self.typical = self.handling.mean().unwrap_or_default();
+        self.tuning = tuning(&self.settings, self.handling.median());
+        let limit = f64::from(self.limiter.current());
+        let mean = match self.handling.mean() {
+            Some(mean) => mean.as_secs_f64(),
+            None => self.first_admitted_at.map_or(0.0, |first| (at - first).as_secs_f64()),
+        };
+        let suggested = (mean > 0.0).then(|| limit / mean);
+        self.per_request = self.rate.per_second(suggested).map_or(0.0, |rate| 1.0 / rate);
+        let lag = self.lag.standing();
+        let unit = self.unit().saturating_sub(lag).as_secs_f64();
+        self.per_unit = (unit / self.per_request.max(1e-9)).min(1e9) as u32;
+        self.come_again = self.drained_in();
+    }
+
+    fn judge(&mut self, room: &WaitingRoom, at: Time) {
+        if at < self.frozen_until {
+            return;
+        }
+        let asked = self.demand.total();
+        let seen = Seen {
+            detector: &self.detector,
+            tuning: self.tuning,
+            load: asked * self.per_request,
+            carried_by_slot: self.slot().as_secs_f64() / self.per_request.max(1e-12),
+            wait: self.predicted_wait(Criticality::Internal),
+            grown_for: at - self.detector.empty_at(),
+            critical_wait: self.critical_wait(room, at),
+            critical_load: self.demand.above(Criticality::Feature) * self.per_request,
+            critical_backlog: work(self.critical(), self.per_request),
+            newest_first_after: self.settings.newest_first_after,
+            critical_patience: self.settings.critical_patience,
+        };
+        self.overload.update(at, &seen);
+        if !self.overload.is_active() {
+            self.shares = None;
+        }
+    }
+
+    /// Critical requests do not pay for a measurement, unless there are too many of
+    /// them anyway.
+    fn spare_critical(&mut self, room: &WaitingRoom, at: Time) {
+        let bound = self.tuning.target.max(self.typical) * 2;
+        if !self.overload.is_saturated() && self.critical_wait(room, at) > bound {
+            self.limiter.spare(at);
+        }
+    }
+
+    fn fold_shares(&mut self, slot: Duration, passed: u64) {
+        let rate = if self.per_request > 0.0 { 1.0 / self.per_request } else { f64::INFINITY };
+        if let Some(shares) = self.shares.as_mut() {
+            shares.fold(slot, passed, rate, &self.demand);
+        }
+    }
+
+    fn update_reserve(&mut self, at: Time) {
+        let limit = self.limiter.current();
+        let wanted = self.infrastructure_at.is_some_and(|seen| at - seen <= RESERVE_FOR);
+        let part = (f64::from(limit) * self.settings.reserve.clamp(0.0, 0.5)) as u32;
+        self.reserve = if wanted { part } else { 0 };
+    }
+
+    /// The process stood still: nothing that was seen may be trusted.
+    pub(crate) fn thaw(&mut self, at: Time) {
+        self.detector.forget();
+        self.frozen_until = at + self.tuning.interval;
+        self.next_roll = at + self.slot();
+    }
+
+    /// Whether it needs a timer.
+    pub(crate) fn needs_timer(&self) -> bool {
+        self.waiting > 0 || self.overload.is_active()
+    }
+
+    /// Requests of that caller, running and waiting.
+    pub(crate) fn of_caller(&mut self, caller: u32) -> &mut u32 {
+        if self.by_caller.is_empty() {
+            self.by_caller = vec![0; CAPPED_CALLERS];
+        }
+        &mut self.by_caller[caller as usize % CAPPED_CALLERS]
+    }
+}
+
+fn work(requests: u32, per_request: f64) -> Duration {
+    Duration::try_from_secs_f64(f64::from(requests) * per_request).unwrap_or(Duration::MAX)
+}
+
+fn bounds(settings: &QueueSettings, cores: u32) -> Bounds {
+    match settings.concurrency {
+        Auto::Fixed(limit) => Bounds { min: limit.max(1), max: limit.max(1) },
+        Auto::Auto => {
+            let min = settings.min_concurrency.unwrap_or(cores).max(1);
+            Bounds { min, max: settings.max_concurrency.max(min) }
+        }
+    }
+}
+
+fn tuning(settings: &QueueSettings, median: Option<Duration>) -> Tuning {
+    let median = median.unwrap_or(Duration::from_millis(10));
+    let target = match settings.target {
+        Auto::Fixed(target) => target.max(Duration::from_micros(1)),
+        Auto::Auto => (median / 2).clamp(Duration::from_millis(5), Duration::from_millis(20)),
+    };
+    let interval = match settings.interval {
+        Auto::Fixed(interval) => interval,
+        Auto::Auto => (median * 10).clamp(Duration::from_millis(100), Duration::from_secs(1)),
+    };
+    Tuning { target, interval: interval.max(target * 5) }
+}

@@ -1,0 +1,74 @@
+//! The right to run one handler, given back exactly once whatever happens.
+
+use std::time::Duration;
+
+use plimsoll_shedding::verdict::{Outcome, Permit, Refusal};
+
+use super::shared::Shared;
+
+/// A handler may run as long as it holds this. Dropping it, by a panic or because
+/// the client went away, gives it back as [`Outcome::Abandoned`].
+#[derive(Debug)]
+#[must_use = "a place that is dropped is given back as abandoned"]
+pub struct Place {
+    shared: &'static Shared,
+    /// `None` only after it was given back.
+    permit: Option<Permit>,
+    /// The shedder knows when its handler first ran.
+    started: bool,
+}
+
+impl Place {
+    #[inline]
+    pub(super) fn new(shared: &'static Shared, permit: Permit) -> Self {
+        Self { shared, permit: Some(permit), started: false }
+    }
+
+    /// Of a request that waited: its handler runs from now on.
+    pub(super) fn after_wait(shared: &'static Shared, permit: Permit) -> Self {
+        Self { shared, permit: Some(permit), started: true }
+    }
+
+    /// Gives the place back. Returns how long the handler had it.
+    #[inline]
+    pub fn finish(mut self, outcome: Outcome) -> Duration {
+        self.give_back(outcome)
+    }
+
+    /// The handler runs for the first time: what has passed since the admission
+    /// was the runtime's queue, and counts as queue wait. Only the first call
+    /// counts; of a request that waited, it is known already.
+    pub fn started(&mut self) {
+        if let (Some(permit), false) = (&self.permit, self.started) {
+            self.shared.tell(|shedder, now| shedder.started(now, permit));
+            self.started = true;
+        }
+    }
+
+    /// From arrival to admission.
+    pub fn queue_wait(&self) -> Duration {
+        self.permit.as_ref().map_or(Duration::ZERO, Permit::queue_wait)
+    }
+
+    /// In dry-run: how it would have been refused.
+    pub fn would_refuse(&self) -> Option<Refusal> {
+        self.permit.as_ref().and_then(Permit::would_refuse)
+    }
+
+    #[inline]
+    fn give_back(&mut self, outcome: Outcome) -> Duration {
+        let Some(permit) = self.permit.take() else { return Duration::ZERO };
+        let admitted_at = permit.admitted_at();
+        self.shared.tell(|shedder, now| {
+            shedder.complete(now, permit, outcome);
+            now - admitted_at
+        })
+    }
+}
+
+impl Drop for Place {
+    #[inline]
+    fn drop(&mut self) {
+        self.give_back(Outcome::Abandoned);
+    }
+}

@@ -163,6 +163,8 @@ mod tests {
         assert_eq!(shed, Settled::new(Outcome::Shed, "RESOURCE_EXHAUSTED"));
         let failed = grpc(&[("grpc-status", "12"), ("grpc-message", "no%20such method")]);
         assert_eq!(failed, Settled::new(Outcome::Failed, "gRPC Unimplemented no such method"));
+        let failed = grpc(&[("grpc-status", "14"), ("grpc-message", "caf%C3%A9 is 100%25 full")]);
+        assert_eq!(failed, Settled::new(Outcome::Failed, "gRPC Unavailable café is 100% full"));
     }
 
     #[test]

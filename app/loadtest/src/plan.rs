@@ -36,8 +36,9 @@ pub struct Plan {
     pub phases: Vec<Phase>,
     /// Who calls; none means that no caller is named.
     pub callers: Vec<Caller>,
-    /// Connections, 1 to [`MAX_CONNECTIONS`]; without a number 64 over HTTP/1.1, where
-    /// it is also how many requests can be on the wire at once, and 4 over HTTP/2.
+    /// Connections, 1 to [`MAX_CONNECTIONS`]; without a number 1000 over HTTP/1.1, opened
+    /// as needed, where it is also how many requests can be on the wire at once, and 4
+    /// over HTTP/2.
     pub connections: Option<usize>,
     /// How long after its intended start a request is given up.
     pub timeout: Duration,

@@ -6,8 +6,8 @@ use crate::latency::Percentiles;
 use crate::series::Second;
 use crate::tally::Figures;
 
-/// Above this 99th percentile of the scheduling lag, in milliseconds, the generator
-/// itself distorts what it measures.
+/// Above this 99th percentile of the scheduling lag, or of the wait for a connection,
+/// in milliseconds, the generator itself distorts what it measures.
 pub const LAG_WARNING_MS: f64 = 5.0;
 
 /// A whole load test's findings.
@@ -52,6 +52,9 @@ pub struct Report {
 pub struct Generator {
     /// From the intended to the real start of a request.
     pub lag: Option<Percentiles>,
+    /// How long requests waited in the generator while all connections were busy; only
+    /// over HTTP/1.1, which carries one request on each.
+    pub connection_wait: Option<Percentiles>,
     /// The most requests that were under way at once.
     pub most_in_flight: u64,
     /// What to distrust, in sentences; empty if all is well.
@@ -157,7 +160,12 @@ pub(crate) fn example() -> Report {
         planned_s: 10.0,
         ran_s: 10.0,
         interrupted: false,
-        generator: Generator { lag: Some(times(0.3)), most_in_flight: 12, warnings: Vec::new() },
+        generator: Generator {
+            lag: Some(times(0.3)),
+            connection_wait: None,
+            most_in_flight: 12,
+            warnings: Vec::new(),
+        },
         total: all.clone(),
         steps: vec![Step {
             from_rate: 100.0,

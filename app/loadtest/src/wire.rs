@@ -17,9 +17,11 @@ use hyper::body::Incoming;
 
 pub(crate) use self::dial::Dialer;
 use crate::error::{Error, chain};
+use crate::latency::Percentiles;
 use crate::plan::{Plan, Version};
 
-const CONNECTIONS_HTTP1: usize = 64;
+/// As many as an overloaded service is commonly given; most services need few.
+const CONNECTIONS_HTTP1: usize = 1000;
 const CONNECTIONS_HTTP2: usize = 4;
 /// How long connecting may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -57,7 +59,8 @@ pub(crate) enum Wire {
 }
 
 impl Wire {
-    /// Opens every connection, so that none is opened while measuring.
+    /// Opens what is needed to tell that somebody answers: every connection over
+    /// HTTP/2, the first over HTTP/1.1.
     pub(crate) async fn connect(plan: &Plan, dialer: Dialer) -> Result<Self, Broken> {
         match dialer.settle_version(plan.version()).await? {
             (dialer, Version::Http2) => {
@@ -73,6 +76,14 @@ impl Wire {
 
     pub(crate) fn is_http2(&self) -> bool {
         matches!(self, Self::Http2(_))
+    }
+
+    /// How long requests waited while all connections were busy; `None` over HTTP/2.
+    pub(crate) fn waits(&self) -> Option<Percentiles> {
+        match self {
+            Self::Http1(pool) => pool.waits(),
+            Self::Http2(_) => None,
+        }
     }
 
     /// Sends a request and reads the answer to its end.

@@ -96,7 +96,7 @@ pub(crate) struct Options {
     /// The same from a file
     #[arg(long, value_name = "FILE")]
     body_file: Option<PathBuf>,
-    /// Connections [default: 64 for HTTP/1.1, which carries one request on each; else 4]
+    /// Connections [default: up to 1000 for HTTP/1.1, which carries one request on each; else 4]
     #[arg(long, value_name = "N")]
     connections: Option<usize>,
     /// How long after its intended start a request is given up
@@ -196,7 +196,7 @@ async fn interrupted() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
-    eprintln!("ending: waiting for the answers under way; Ctrl-C again to leave without a report");
+    say("ending: waiting for the answers under way; Ctrl-C again to leave without a report");
     tokio::spawn(async {
         if tokio::signal::ctrl_c().await.is_ok() {
             std::process::exit(i32::from(INTERRUPTED));
@@ -210,13 +210,26 @@ fn print(report: &Report, json: bool) -> Result<()> {
     } else {
         view::table(report)
     };
-    std::io::stdout().write_all(text.as_bytes()).context("cannot print the report")
+    printed(std::io::stdout().write_all(text.as_bytes()))
+}
+
+/// Who has stopped reading, as in `| head`, wants no more, and that is no failure.
+fn printed(outcome: std::io::Result<()>) -> Result<()> {
+    match outcome {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        outcome => outcome.context("cannot print the report"),
+    }
+}
+
+/// Says something that nobody may be left to read.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 fn exit_code(report: &Report, thresholds: &[Threshold]) -> ExitCode {
     let broken: Vec<_> = thresholds.iter().filter_map(|it| it.broken_by(report)).collect();
     for how in &broken {
-        eprintln!("FAILED: {how}");
+        say(&format!("FAILED: {how}"));
     }
     if report.interrupted {
         ExitCode::from(INTERRUPTED)

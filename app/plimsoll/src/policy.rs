@@ -4,10 +4,11 @@ mod explain;
 mod report;
 mod text;
 
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use plimsoll_qalm::PolicyFileError;
 use plimsoll_qalm::policy_file::Loaded;
@@ -58,12 +59,21 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
     let Command::Check(check) = command;
     let loaded = Loaded::read(&check.file);
     if check.json {
-        println!("{}", serde_json::to_string_pretty(&answer(check, &loaded))?);
+        let text = serde_json::to_string_pretty(&answer(check, &loaded))? + "\n";
+        print(&text, &mut std::io::stdout())?;
         return Ok(if loaded.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let report = report(check, &loaded?);
-    print!("{}", text::of(&check.file, &report));
+    print(&text::of(&check.file, &report), &mut std::io::stdout())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Who has stopped reading, as in `| head`, wants no more, and that is no failure.
+fn print(text: &str, out: &mut impl Write) -> Result<()> {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        outcome => outcome.context("cannot print what the policy does"),
+    }
 }
 
 fn report(check: &Check, loaded: &Loaded) -> Report {

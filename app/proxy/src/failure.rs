@@ -31,6 +31,8 @@ pub(crate) enum Failure {
          set the upstream to http://HOST:PORT if it knows HTTP/1.1 only, h2c://HOST:PORT if HTTP/2"
     )]
     WrongProtocol,
+    #[error("the service coded its answer in a way that it was not asked for (Transfer-Encoding)")]
+    AnswerCoding,
     #[error("the service closed the connection before it answered: it may have crashed")]
     Lost,
     #[error("the service did not begin to answer in time")]
@@ -39,10 +41,14 @@ pub(crate) enum Failure {
     Leaving,
     #[error("the body of the request is larger than the proxy lets through")]
     BodyTooLarge,
+    #[error("the body of the request came too slowly: less than 1 KiB a second")]
+    BodyTooSlow,
     #[error("the client broke off while it sent the body of the request")]
     ClientBroke,
     #[error("the proxy serves no CONNECT")]
     Connect,
+    #[error("the body is coded in a way that the proxy does not know: only chunked may pass")]
+    Coding,
     #[error("the request is malformed: {0}")]
     Malformed(#[from] Malformed),
 }
@@ -73,17 +79,20 @@ enum Code {
 
 impl Failure {
     /// Every failure, for metrics to start from zero.
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Refused,
         Self::Unreachable,
         Self::ConnectTimeout,
         Self::WrongProtocol,
+        Self::AnswerCoding,
         Self::Lost,
         Self::FirstByteTimeout,
         Self::Leaving,
         Self::BodyTooLarge,
+        Self::BodyTooSlow,
         Self::ClientBroke,
         Self::Connect,
+        Self::Coding,
         Self::Malformed(Malformed::NoHost),
         Self::Malformed(Malformed::TwoHosts),
         Self::Malformed(Malformed::Host),
@@ -97,12 +106,15 @@ impl Failure {
             Self::Unreachable => "upstream-unreachable",
             Self::ConnectTimeout => "upstream-connect-timeout",
             Self::WrongProtocol => "upstream-protocol",
+            Self::AnswerCoding => "upstream-coding",
             Self::Lost => "upstream-lost",
             Self::FirstByteTimeout => "upstream-timeout",
             Self::Leaving => "leaving",
             Self::BodyTooLarge => "body-too-large",
+            Self::BodyTooSlow => "body-too-slow",
             Self::ClientBroke => "client-broke",
             Self::Connect => "connect",
+            Self::Coding => "coding",
             Self::Malformed(Malformed::NoHost) => "no-host",
             Self::Malformed(Malformed::TwoHosts) => "two-hosts",
             Self::Malformed(Malformed::Host) => "bad-host",
@@ -117,13 +129,17 @@ impl Failure {
 
     fn status(self) -> StatusCode {
         match self {
-            Self::Refused | Self::Unreachable | Self::WrongProtocol | Self::Lost => {
-                StatusCode::BAD_GATEWAY
-            }
+            Self::Refused
+            | Self::Unreachable
+            | Self::WrongProtocol
+            | Self::AnswerCoding
+            | Self::Lost => StatusCode::BAD_GATEWAY,
             Self::ConnectTimeout | Self::FirstByteTimeout => StatusCode::GATEWAY_TIMEOUT,
             Self::Leaving => StatusCode::SERVICE_UNAVAILABLE,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::Connect => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Coding => StatusCode::NOT_IMPLEMENTED,
             Self::ClientBroke | Self::Malformed(_) => StatusCode::BAD_REQUEST,
         }
     }
@@ -135,9 +151,9 @@ impl Failure {
         match self {
             Self::FirstByteTimeout => Code::DeadlineExceeded,
             Self::BodyTooLarge => Code::OutOfRange,
-            Self::ClientBroke => Code::Cancelled,
-            Self::Connect => Code::Unimplemented,
-            Self::Malformed(_) => Code::Internal,
+            Self::BodyTooSlow | Self::ClientBroke => Code::Cancelled,
+            Self::Connect | Self::Coding => Code::Unimplemented,
+            Self::AnswerCoding | Self::Malformed(_) => Code::Internal,
             Self::Refused
             | Self::Unreachable
             | Self::ConnectTimeout

@@ -13,9 +13,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::header::{CONTENT_LENGTH, EXPECT};
-use http::{Request, Response, StatusCode, Version};
+use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, UPGRADE};
+use http::{HeaderValue, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -48,7 +49,7 @@ struct Inner {
 struct Passing {
     grpc: bool,
     /// Its connection, if it asked for another protocol.
-    client: Option<hyper::upgrade::OnUpgrade>,
+    client: Option<OnUpgrade>,
 }
 
 // === impl Forward ===
@@ -143,7 +144,7 @@ impl Inner {
             answer = self.upstream.send(request) => {
                 answer.map_err(|failure| blame(progress).unwrap_or(failure))
             }
-            () = silence(progress, self.first_byte) => Err(Failure::FirstByteTimeout),
+            () = silence(progress, self.first_byte) => Err(late(progress, self.first_byte)),
             () = self.cut.cancelled() => Err(Failure::Leaving),
         }
     }
@@ -156,15 +157,32 @@ impl Inner {
     ) -> Response<Body> {
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
             return match passing.client {
-                Some(client) => self.tunnels.open(client, answer),
+                Some(client) => self.switch(client, answer),
                 // Nobody asked for it.
                 None => Failure::WrongProtocol.answer(passing.grpc),
             };
         }
         let (mut head, body) = answer.into_parts();
-        self.rules.answer(&mut head);
+        if let Err(failure) = self.rules.answer(&mut head) {
+            return failure.answer(passing.grpc);
+        }
         let download = Download::new(body, passing.grpc, self.cut.clone(), held);
         Response::from_parts(head, Body::passing(download))
+    }
+
+    fn switch(&self, client: OnUpgrade, mut answer: Response<Incoming>) -> Response<Body> {
+        let service = hyper::upgrade::on(&mut answer);
+        let (mut head, _) = answer.into_parts();
+        // What it switches to was asked for by the client, and holds for both hops.
+        let protocol = head.headers.remove(UPGRADE);
+        if let Err(failure) = self.rules.answer(&mut head) {
+            return failure.answer(false);
+        }
+        let protocol = protocol.unwrap_or(HeaderValue::from_static("websocket"));
+        head.headers.insert(UPGRADE, protocol);
+        head.headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+        self.tunnels.open(client, service);
+        Response::from_parts(head, Body::empty())
     }
 }
 
@@ -179,13 +197,18 @@ fn blame(progress: &Progress) -> Option<Failure> {
     }
 }
 
-/// Ends once no piece of the request was passed on for `limit`.
+/// Who has not come along in time.
+fn late(progress: &Progress, limit: Duration) -> Failure {
+    if progress.is_too_slow(limit) { Failure::BodyTooSlow } else { Failure::FirstByteTimeout }
+}
+
+/// Ends once no piece of the request was passed on for `limit`, or too little of it.
 async fn silence(progress: &Progress, limit: Duration) {
     if limit.is_zero() {
         return std::future::pending().await;
     }
     loop {
-        let due = progress.last() + limit;
+        let due = progress.due(limit);
         if due <= Instant::now() {
             return;
         }

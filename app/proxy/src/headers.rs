@@ -51,6 +51,9 @@ impl Rules {
         if head.method == http::Method::CONNECT {
             return Err(Failure::Connect);
         }
+        if hop::is_coded(&head.headers) {
+            return Err(Failure::Coding);
+        }
         let came_for = host::of(head)?;
         let came_in = head.version;
         let upgrade = self.upgrade(head);
@@ -67,7 +70,13 @@ impl Rules {
     }
 
     /// Turns the head of an answer into the one that the client gets.
-    pub(crate) fn answer(&self, head: &mut response::Parts) {
+    ///
+    /// # Errors
+    /// Its body is coded for this hop, which did not ask for it.
+    pub(crate) fn answer(&self, head: &mut response::Parts) -> Result<(), Failure> {
+        if hop::is_coded(&head.headers) {
+            return Err(Failure::AnswerCoding);
+        }
         let came_in = head.version;
         hop::remove(&mut head.headers);
         if self.via {
@@ -75,6 +84,7 @@ impl Rules {
         }
         // What the client speaks is for its connection to know.
         head.version = Version::default();
+        Ok(())
     }
 
     fn upgrade(&self, head: &Parts) -> Option<HeaderValue> {

@@ -7,9 +7,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use http::header::{CONNECTION, UPGRADE};
-use http::{HeaderValue, Response};
-use hyper::body::Incoming;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
@@ -18,7 +15,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::body::Body;
 use crate::metrics::{Open, Opener};
 
 /// Opens tunnels, and ends them when ordered to.
@@ -46,16 +42,10 @@ impl Tunnels {
         Self { idle, opener, cut, tasks }
     }
 
-    /// Passes the 101 of the service back and, once both have switched, the bytes.
-    pub(crate) fn open(&self, client: OnUpgrade, mut answer: Response<Incoming>) -> Response<Body> {
-        let service = hyper::upgrade::on(&mut answer);
-        let (mut head, _) = answer.into_parts();
-        // What it switches to was asked for by the client, and holds for both hops.
-        head.headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
-        head.headers.entry(UPGRADE).or_insert(HeaderValue::from_static("websocket"));
+    /// Passes bytes once both have switched.
+    pub(crate) fn open(&self, client: OnUpgrade, service: OnUpgrade) {
         let open = self.opener.open();
         self.tasks.spawn(self.clone().run(client, service, open));
-        Response::from_parts(head, Body::empty())
     }
 
     async fn run(self, client: OnUpgrade, service: OnUpgrade, open: Open) {

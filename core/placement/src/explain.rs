@@ -5,6 +5,9 @@ use crate::measures::Balance;
 use crate::plan::{HeldHost, HoldReason, Move, MoveReason, StopReason};
 use crate::policy::{Mode, Policy};
 
+/// A share that is less than this part below the mean is called the mean.
+const SAME: f64 = 0.005;
+
 impl Move {
     /// Which shard goes where and why: "shard orders moves from host-4 to
     /// host-1 with a load of 3.2: host-4 was too hot; the spread falls by 0.31
@@ -44,14 +47,22 @@ impl MoveReason {
 impl HeldHost {
     /// Why a hot host stays as it is: "host-4 carries 1.31 of the mean and
     /// stays: every shard that would help moved less than 60s ago (cooldown)".
+    /// Where a shard is so large that others cannot have the mean, the share that
+    /// they can have comes first: "host-2 carries 1.10 of its share (0.71 of the
+    /// mean) and stays: ...".
     /// `mean` is that of [`Report::after`](crate::plan::Report::after).
     pub fn sentence(&self, name: &str, mean: f64, policy: &Policy) -> String {
-        let Self { load, reason, .. } = self;
-        let share = if mean > 0.0 { load / mean } else { 1.0 };
-        format!(
-            "{name} carries {share:.2} of the mean and stays: {} ({reason})",
-            reason.because(policy)
-        )
+        let because = self.reason.because(policy);
+        format!("{name} carries {} and stays: {because} ({})", self.burden(mean), self.reason)
+    }
+
+    fn burden(&self, mean: f64) -> String {
+        let part_of = |whole: f64| if whole > 0.0 { self.load / whole } else { 1.0 };
+        let of_mean = format!("{:.2} of the mean", part_of(mean));
+        match self.share.filter(|share| *share < mean * (1.0 - SAME)) {
+            Some(share) => format!("{:.2} of its share ({of_mean})", part_of(share)),
+            None => of_mean,
+        }
     }
 }
 
@@ -147,6 +158,10 @@ mod tests {
     use super::*;
     use crate::view::{ExecutorIndex, ShardIndex};
 
+    fn greedy() -> Policy {
+        Policy { mode: Mode::Greedy, ..Policy::default() }
+    }
+
     fn moved(from: Option<u32>, reason: MoveReason) -> Move {
         let from = from.map(ExecutorIndex);
         Move { shard: ShardIndex(0), from, to: ExecutorIndex(1), load: 3.2, reason, gain: 0.0 }
@@ -166,12 +181,27 @@ mod tests {
 
     #[test]
     fn a_held_host_says_how_hot_it_is_and_why_it_stays() {
-        let held =
-            HeldHost { executor: ExecutorIndex(0), load: 131.0, reason: HoldReason::Cooldown };
+        let (executor, reason) = (ExecutorIndex(0), HoldReason::Cooldown);
+        let held = HeldHost { executor, load: 131.0, share: None, reason };
         assert_eq!(
-            held.sentence("host-4", 100.0, &Policy::default()),
+            held.sentence("host-4", 100.0, &greedy()),
             "host-4 carries 1.31 of the mean and stays: \
              every shard that would help moved less than 60s ago (cooldown)"
+        );
+    }
+
+    #[test]
+    fn a_held_host_beside_a_giant_is_compared_with_what_it_could_carry() {
+        let (executor, reason) = (ExecutorIndex(0), HoldReason::NoShardFits);
+        let held = HeldHost { executor, load: 71.0, share: Some(64.0), reason };
+        let sentence = held.sentence("host-2", 100.0, &Policy::default());
+        assert!(
+            sentence.starts_with("host-2 carries 1.11 of its share (0.71 of the mean) and stays: "),
+            "{sentence}"
+        );
+        let even = HeldHost { share: Some(99.9), ..held };
+        assert!(
+            even.sentence("host-2", 100.0, &Policy::default()).contains("0.71 of the mean and")
         );
     }
 
@@ -179,12 +209,12 @@ mod tests {
     fn a_stop_says_how_uneven_things_are_and_why_that_is_all() {
         let after = Balance::of(&[9.0, 11.0], 1.0);
         assert_eq!(
-            StopReason::Budget.sentence(&after, &Policy::default()),
+            StopReason::Budget.sentence(&after, &greedy()),
             "stopped with the hottest host at 1.10 of the mean: \
              the budget of 1% of all shards a cycle is spent (budget)"
         );
         assert_eq!(
-            StopReason::Balanced.sentence(&after, &Policy::default()),
+            StopReason::Balanced.sentence(&after, &greedy()),
             "stopped with the hottest host at 1.10 of the mean: \
              no host is above 1.15 of the mean (balanced)"
         );

@@ -85,6 +85,9 @@ pub struct HeldHost {
     pub executor: ExecutorIndex,
     /// Per unit of its capacity.
     pub load: f64,
+    /// What it should carry at best, per unit of its capacity: the level that can
+    /// be attained. `None` in modes that compare hosts with the mean.
+    pub share: Option<f64>,
     pub reason: HoldReason,
 }
 

@@ -11,9 +11,9 @@ pub enum Mode {
     /// One move a cycle, hottest shard of the hottest host to the coldest.
     Naive,
     /// The seed's algorithm: smoothed loads, bands, a budget.
-    #[default]
     Greedy,
     /// As even as can be had, with as few moves as that takes.
+    #[default]
     Adaptive,
 }
 

@@ -52,6 +52,15 @@ impl Criticality {
         matches!(self, Self::Infrastructure | Self::CoreFlow)
     }
 
+    /// The level above; level 1 has none.
+    pub(crate) const fn next_more_critical(self) -> Self {
+        match self {
+            Self::Infrastructure | Self::CoreFlow => Self::Infrastructure,
+            Self::Feature => Self::CoreFlow,
+            Self::Internal => Self::Feature,
+        }
+    }
+
     /// The less critical of the two: what a caller asks for never raises it above
     /// what the table allows.
     pub fn capped_by(self, allowed: Self) -> Self {

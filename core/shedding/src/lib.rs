@@ -13,6 +13,7 @@ pub mod state;
 pub mod time;
 pub mod verdict;
 
+mod bystanders;
 mod cohorts;
 mod demand;
 mod detector;

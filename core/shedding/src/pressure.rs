@@ -51,15 +51,28 @@ impl Pressure {
         self.pressed || self.lag.is_on()
     }
 
-    /// The resource that refuses a request of that level and rank, 0 (last to go)
-    /// to 1.
-    pub(crate) fn refuses(&self, at: Time, level: Criticality, rank: f64) -> Option<SignalKind> {
-        if self.lag.refuses(at, level, rank) {
-            return Some(SignalKind::Lag);
+    /// The part of a level that is refused, 0 to 1, and the resource that refuses
+    /// most of it; `None` if nothing is.
+    pub(crate) fn refused(&self, at: Time, level: Criticality) -> Option<(SignalKind, f64)> {
+        let lag = (SignalKind::Lag, self.lag.part(at, level));
+        self.pressing(at)
+            .filter(|it| it.0 != SignalKind::Lag)
+            .map(|(kind, pressure)| (kind, part(level, pressure)))
+            .chain([lag])
+            .max_by(worse)
+            .filter(|it| it.1 > 0.0)
+    }
+
+    /// The least critical level of which nothing is refused.
+    pub(crate) fn admitted_level(&self, at: Time) -> Criticality {
+        let refuses = |level| self.is_on() && self.refused(at, level).is_some();
+        if refuses(Criticality::Feature) {
+            Criticality::CoreFlow
+        } else if refuses(Criticality::Internal) {
+            Criticality::Feature
+        } else {
+            Criticality::Internal
         }
-        let proportional = |kind: &(SignalKind, f64)| kind.0 != SignalKind::Lag;
-        let (kind, pressure) = self.pressing(at).filter(proportional).max_by(worse)?;
-        (rank >= share(level, pressure)).then_some(kind)
     }
 
     /// The resource that presses most, if any is beyond its point.
@@ -80,13 +93,14 @@ fn worse(one: &(SignalKind, f64), two: &(SignalKind, f64)) -> Ordering {
     one.1.total_cmp(&two.1)
 }
 
-/// The part of a level that a pressure lets through.
-fn share(level: Criticality, pressure: f64) -> f64 {
-    match level {
-        Criticality::Internal => 1.0 - (pressure - 1.0) / 0.5,
-        Criticality::Feature => 1.0 - (pressure - 1.5) / 0.5,
-        Criticality::Infrastructure | Criticality::CoreFlow => f64::INFINITY,
-    }
+/// The part of a level that a pressure refuses.
+fn part(level: Criticality, pressure: f64) -> f64 {
+    let beyond = match level {
+        Criticality::Internal => pressure - 1.0,
+        Criticality::Feature => pressure - 1.5,
+        Criticality::Infrastructure | Criticality::CoreFlow => return 0.0,
+    };
+    (beyond / 0.5).clamp(0.0, 1.0)
 }
 
 #[cfg(test)]
@@ -105,24 +119,31 @@ mod tests {
     fn below_its_point_a_resource_refuses_nobody() {
         let it = pressed(1.0);
         assert!(!it.is_on());
-        assert!(Criticality::ALL.iter().all(|&level| it.refuses(NOW, level, 0.99).is_none()));
+        assert!(Criticality::ALL.iter().all(|&level| it.refused(NOW, level).is_none()));
+        assert_eq!(it.admitted_level(NOW), Criticality::Internal);
     }
 
     #[test]
     fn level_3_is_touched_only_when_all_of_level_4_is_gone() {
         for step in 0..300 {
             let it = pressed(1.0 + f64::from(step) / 100.0);
-            let internal = it.refuses(NOW, Criticality::Internal, 0.0).is_some();
-            let feature = it.refuses(NOW, Criticality::Feature, 0.999).is_some();
-            assert!(!feature || internal, "{step}");
+            let [feature, internal] = [Criticality::Feature, Criticality::Internal]
+                .map(|level| it.refused(NOW, level).map_or(0.0, |it| it.1));
+            assert!(feature == 0.0 || internal == 1.0, "{step}");
+            let admitted = match (feature > 0.0, internal > 0.0) {
+                (true, _) => Criticality::CoreFlow,
+                (_, true) => Criticality::Feature,
+                _ => Criticality::Internal,
+            };
+            assert_eq!(it.admitted_level(NOW), admitted, "{step}");
         }
     }
 
     #[test]
     fn critical_requests_are_never_refused_and_the_name_is_given() {
         let it = pressed(1e300);
-        assert_eq!(it.refuses(NOW, Criticality::CoreFlow, 1.0), None);
-        assert_eq!(it.refuses(NOW, Criticality::Feature, 0.0), Some(SignalKind::Memory));
+        assert_eq!(it.refused(NOW, Criticality::CoreFlow), None);
+        assert_eq!(it.refused(NOW, Criticality::Feature), Some((SignalKind::Memory, 1.0)));
     }
 
     #[test]

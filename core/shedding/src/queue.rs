@@ -13,11 +13,15 @@ use crate::overload::{Overload, Seen, Tuning};
 use crate::service_rate::ServiceRate;
 use crate::settings::{Auto, QueueSettings};
 use crate::shares::{Shares, Standing};
+use crate::state::State;
 use crate::time::Time;
 use crate::waiting::{Waiter, WaitingRoom};
 
 /// Below so many arrivals a second, level 3 is not shed.
 const LITTLE_TRAFFIC: f64 = 5.0;
+/// Windows, and typical handling times, without an end after which handlers hang.
+const HANG_WINDOWS: u32 = 10;
+const HANG_HANDLINGS: u32 = 8;
 /// A reserve is kept for so long after the last request of level 1.
 const RESERVE_FOR: Duration = Duration::from_secs(1);
 /// Callers whose places are counted apart for a cap; beyond, some share a count.
@@ -29,6 +33,8 @@ pub(crate) struct Queue {
     pub(crate) limiter: Limiter,
     pub(crate) rate: ServiceRate,
     pub(crate) handling: Handling,
+    /// In a dry run with more handlers than places: they also wait for each other.
+    pub(crate) crowded: Handling,
     pub(crate) demand: Demand,
     pub(crate) detector: Detector,
     pub(crate) overload: Overload,
@@ -58,6 +64,8 @@ pub(crate) struct Queue {
     pub(crate) come_again: Duration,
     /// Requests that fit into the unit of waits.
     per_unit: u32,
+    /// When a place came free for the last time.
+    pub(crate) freed_at: Time,
     first_admitted_at: Option<Time>,
     infrastructure_at: Option<Time>,
     reserve: u32,
@@ -67,11 +75,13 @@ pub(crate) struct Queue {
 
 impl Queue {
     pub(crate) fn new(at: Time, settings: QueueSettings, cores: u32) -> Self {
+        let settings = settings.clamped();
         let mut queue = Self {
             settings,
             limiter: Limiter::new(bounds(&settings, cores)),
             rate: ServiceRate::default(),
             handling: Handling::default(),
+            crowded: Handling::default(),
             demand: Demand::default(),
             detector: Detector::new(),
             overload: Overload::default(),
@@ -93,6 +103,7 @@ impl Queue {
             per_request: 0.0,
             come_again: Duration::from_millis(100),
             per_unit: 1,
+            freed_at: at,
             first_admitted_at: None,
             infrastructure_at: None,
             reserve: 0,
@@ -104,6 +115,7 @@ impl Queue {
     }
 
     pub(crate) fn set(&mut self, at: Time, settings: QueueSettings, cores: u32) {
+        let settings = settings.clamped();
         self.settings = settings;
         self.limiter.set_bounds(at, bounds(&settings, cores));
         self.tuning = tuning(&settings, self.handling.median());
@@ -140,6 +152,28 @@ impl Queue {
     /// The wait of a newcomer of that level, if it is not overtaken.
     pub(crate) fn predicted_wait(&self, level: Criticality) -> Duration {
         work(self.ahead(level), self.per_request) + self.lag.standing()
+    }
+
+    /// What handlers of a dry run wait inside, being more than enforcing would let
+    /// run; zero if they are not, or none the slower for it.
+    pub(crate) fn hidden_wait(&self) -> Duration {
+        match self.crowded.mean() {
+            Some(took) if self.is_crowded() => took.saturating_sub(self.typical),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Whether more handlers run than enforcing would let run.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.dry_running > self.limiter.current()
+    }
+
+    /// The name for what is happening. In a dry run the backlog is in the handlers
+    /// once nobody new would be refused: that too is overload.
+    pub(crate) fn state(&self, at: Time) -> State {
+        let state = self.overload.state(at, self.tuning.interval);
+        let is_hidden = self.hidden_wait() > self.tuning.interval;
+        if is_hidden { state.max(State::ShedInternal) } else { state }
     }
 
     pub(crate) fn has_waiting(&self, level: Criticality) -> bool {
@@ -211,9 +245,15 @@ impl Queue {
         self.limiter.occupied(at, self.inflight, self.typical);
     }
 
+    /// After so long without an end handlers hang, rather than take their time.
+    pub(crate) fn hangs_after(&self) -> Duration {
+        (self.tuning.interval * HANG_WINDOWS).max(self.typical * HANG_HANDLINGS)
+    }
+
     /// A place comes free.
     #[inline]
-    pub(crate) fn free_place(&mut self) {
+    pub(crate) fn free_place(&mut self, at: Time) {
+        self.freed_at = at;
         self.rate.meter.departed();
         self.limiter.departed();
         self.inflight = self.inflight.saturating_sub(1);
@@ -318,7 +358,7 @@ impl Queue {
     fn update_reserve(&mut self, at: Time) {
         let limit = self.limiter.current();
         let wanted = self.infrastructure_at.is_some_and(|seen| at - seen <= RESERVE_FOR);
-        let part = (f64::from(limit) * self.settings.reserve.clamp(0.0, 0.5)) as u32;
+        let part = (f64::from(limit) * self.settings.reserve) as u32;
         self.reserve = if wanted { part } else { 0 };
     }
 
@@ -349,7 +389,7 @@ fn work(requests: u32, per_request: f64) -> Duration {
 
 fn bounds(settings: &QueueSettings, cores: u32) -> Bounds {
     match settings.concurrency {
-        Auto::Fixed(limit) => Bounds { min: limit.max(1), max: limit.max(1) },
+        Auto::Fixed(limit) => Bounds { min: limit, max: limit },
         Auto::Auto => {
             let min = settings.min_concurrency.unwrap_or(cores).max(1);
             Bounds { min, max: settings.max_concurrency.max(min) }
@@ -360,7 +400,7 @@ fn bounds(settings: &QueueSettings, cores: u32) -> Bounds {
 fn tuning(settings: &QueueSettings, median: Option<Duration>) -> Tuning {
     let median = median.unwrap_or(Duration::from_millis(10));
     let target = match settings.target {
-        Auto::Fixed(target) => target.max(Duration::from_micros(1)),
+        Auto::Fixed(target) => target,
         Auto::Auto => (median / 2).clamp(Duration::from_millis(5), Duration::from_millis(20)),
     };
     let interval = match settings.interval {

@@ -22,14 +22,15 @@ pub enum Auto<T> {
     Fixed(T),
 }
 
-/// Settings of one queue. The defaults protect.
+/// Settings of one queue. The defaults protect. Figures out of their range count
+/// as the nearest that is in it; spans as an hour at most.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueueSettings {
     /// The queue wait above which, when no request waits less, the queue is
     /// overloaded. `Auto`: half the median handling time, 5 to 20 ms.
     pub target: Auto<Duration>,
     /// The window of the detector. `Auto`: ten times the median handling time,
-    /// 100 ms to 1 s. At least five times the target.
+    /// 100 ms to 1 s. At least five times the target, at most a minute.
     pub interval: Auto<Duration>,
     /// Handlers at once. `Auto`: found between `min_concurrency` and
     /// `max_concurrency`.
@@ -57,6 +58,40 @@ pub struct QueueSettings {
     /// Levels 1 and 2 are never expired nor refused short of the bound: the
     /// literal seed, which collapses when critical traffic alone is too much.
     pub never_drop_critical: bool,
+}
+
+/// No span of a queue's settings counts as more than this.
+const LONGEST: Duration = Duration::from_secs(3600);
+/// No window or target counts as more than this.
+const LONGEST_WINDOW: Duration = Duration::from_secs(60);
+/// No limit counts as more than this.
+const MOST_PLACES: u32 = 1_000_000;
+
+impl QueueSettings {
+    /// The nearest settings to work with: whatever is said, nothing overflows.
+    pub(crate) fn clamped(self) -> Self {
+        Self {
+            target: self.target.map(|it| it.clamp(Duration::from_micros(1), LONGEST_WINDOW / 5)),
+            interval: self.interval.map(|it| it.min(LONGEST_WINDOW)),
+            concurrency: self.concurrency.map(|it| it.clamp(1, MOST_PLACES)),
+            min_concurrency: self.min_concurrency.map(|it| it.clamp(1, MOST_PLACES)),
+            max_concurrency: self.max_concurrency.clamp(1, MOST_PLACES),
+            max_queue: self.max_queue.max(1),
+            reserve: if self.reserve > 0.0 { self.reserve.min(0.5) } else { 0.0 },
+            newest_first_after: self.newest_first_after.min(LONGEST),
+            critical_patience: self.critical_patience.min(LONGEST),
+            ..self
+        }
+    }
+}
+
+impl<T> Auto<T> {
+    fn map(self, change: impl FnOnce(T) -> T) -> Self {
+        match self {
+            Self::Auto => Self::Auto,
+            Self::Fixed(figure) => Self::Fixed(change(figure)),
+        }
+    }
 }
 
 impl Default for QueueSettings {

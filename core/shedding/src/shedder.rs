@@ -14,6 +14,7 @@ mod viewing;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::bystanders::Bystanders;
 use crate::expiry::Expiries;
 use crate::jitter::Jitter;
 use crate::pressure::Pressure;
@@ -42,6 +43,8 @@ pub struct Shedder {
     /// Whose turn it is among the awake, by level.
     turns: [usize; 4],
     pressure: Pressure,
+    /// While a resource presses, and from then on.
+    bystanders: Option<Box<Bystanders>>,
     clock: RunningClock,
     jitter: Jitter,
     seed: u64,
@@ -69,6 +72,7 @@ impl Shedder {
             awake: Vec::new(),
             turns: [0; 4],
             pressure: Pressure::default(),
+            bystanders: None,
             clock: RunningClock::new(),
             jitter: Jitter::new(seed),
             seed,

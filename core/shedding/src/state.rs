@@ -27,6 +27,16 @@ impl State {
     pub const ALL: [Self; 5] =
         [Self::Normal, Self::ShedInternal, Self::ShedFeatures, Self::Critical, Self::Full];
 
+    /// The least critical level that is admitted without conditions.
+    pub fn admitted_level(self) -> Criticality {
+        match self {
+            Self::Normal => Criticality::Internal,
+            Self::ShedInternal => Criticality::Feature,
+            Self::ShedFeatures | Self::Critical => Criticality::CoreFlow,
+            Self::Full => Criticality::Infrastructure,
+        }
+    }
+
     /// The word in metrics and on pages.
     pub fn as_str(self) -> &'static str {
         match self {

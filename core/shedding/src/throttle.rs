@@ -75,15 +75,15 @@ impl Throttle {
         (2.0 * left).clamp(0.1, 1.0)
     }
 
-    /// Whether a request of that level and rank, 0 (last to go) to 1, is refused.
-    pub(crate) fn refuses(&self, at: Time, level: Criticality, rank: f64) -> bool {
+    /// The part of a level that is refused, 0 to 1.
+    pub(crate) fn part(&self, at: Time, level: Criticality) -> f64 {
         let fresh = self.read_at.is_some_and(|read| at - read <= STALE_AFTER);
         let refused = match level {
-            Criticality::Infrastructure | Criticality::CoreFlow => return false,
-            Criticality::Feature => self.refused - 1.0,
-            Criticality::Internal => self.refused,
+            Criticality::Feature if fresh => self.refused - 1.0,
+            Criticality::Internal if fresh => self.refused,
+            _ => 0.0,
         };
-        fresh && rank >= 1.0 - refused
+        refused.clamp(0.0, 1.0)
     }
 }
 
@@ -112,9 +112,9 @@ mod tests {
             let (throttle, at) = after(&vec![2.0; readings]);
             let [two, three, four] =
                 [Criticality::CoreFlow, Criticality::Feature, Criticality::Internal]
-                    .map(|level| throttle.refuses(at, level, 0.999));
-            assert!(!two && (!three || throttle.refuses(at, Criticality::Internal, 0.0)));
-            assert!(readings < 3 || four, "{readings}");
+                    .map(|level| throttle.part(at, level));
+            assert!(two == 0.0 && (three == 0.0 || four == 1.0));
+            assert!(readings < 3 || four > 0.0, "{readings}");
         }
     }
 
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn a_reading_that_is_not_repeated_is_forgotten() {
         let (throttle, at) = after(&[5.0; 50]);
-        assert!(throttle.refuses(at, Criticality::Internal, 0.9));
-        assert!(!throttle.refuses(at + Duration::from_secs(6), Criticality::Internal, 0.9));
+        assert!(throttle.part(at, Criticality::Internal) > 0.1);
+        assert_eq!(throttle.part(at + Duration::from_secs(6), Criticality::Internal), 0.0);
     }
 }

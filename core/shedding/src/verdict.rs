@@ -97,8 +97,8 @@ impl Permit {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Refusal {
     pub reason: Reason,
-    /// The least critical level that is being admitted in that queue now: callers
-    /// can hold back what lies below it.
+    /// The least critical level of which nothing is being refused in that queue
+    /// now: callers can hold back what lies below it.
     pub admitted_level: Criticality,
     /// When it is worth coming again; already spread by jitter.
     pub retry_after: Duration,

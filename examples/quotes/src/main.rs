@@ -27,7 +27,7 @@ struct Args {
     #[arg(long, default_value = "127.0.0.1:50051")]
     listen: SocketAddr,
     /// For people and Prometheus
-    #[arg(long, default_value = "127.0.0.1:9090")]
+    #[arg(long, default_value = "127.0.0.1:9091")]
     admin: SocketAddr,
     /// A policy, followed while it runs; without one the defaults protect
     #[arg(long)]

@@ -141,6 +141,12 @@ impl Gate {
         Waiting::new(self.clone(), key)
     }
 
+    /// Does what is due, and has a timer again if its runtime is gone.
+    fn keep_time(&self) {
+        self.shared.timer().ensure(self.shared, &self.life);
+        self.shared.time_out();
+    }
+
     /// Waits until the request is admitted or refused. Dropping the future gives
     /// the place in the queue back at once.
     ///

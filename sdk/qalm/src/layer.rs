@@ -1,8 +1,9 @@
 //! The layer: QALM in front of any service that speaks `http`'s types.
 //!
 //! It never holds back readiness for load: a request that has to wait does so in
-//! its own future. It reads no body of a request that is admitted, and changes
-//! nothing in an answer of the handler's.
+//! its own future. It reads no body of a request that is admitted, tells the handler
+//! what it has made of the caller's words, and changes nothing in an answer of the
+//! handler's.
 
 mod address;
 mod answer;
@@ -14,6 +15,7 @@ mod drain;
 mod ending;
 mod endpoint;
 mod future;
+mod holds;
 mod incoming;
 mod metrics;
 mod path;
@@ -21,6 +23,8 @@ mod protection;
 mod recent;
 mod registry;
 mod source;
+mod told;
+mod upload;
 
 #[cfg(feature = "policy-file")]
 use std::path::PathBuf;
@@ -40,6 +44,7 @@ pub use debug::DebugService;
 pub use future::QalmFuture;
 #[cfg(feature = "metrics")]
 pub(crate) use metrics::FacadeHistograms;
+pub use upload::UploadWatch;
 
 use crate::gate::Gate;
 #[cfg(feature = "policy-file")]
@@ -123,7 +128,7 @@ impl<S> Layer<S> for QalmLayer {
 impl<S, B, R> Service<Request<B>> for Qalm<S>
 where
     S: Service<Request<B>, Response = Response<R>> + Clone,
-    B: Body,
+    B: Body + 'static,
     R: Body<Data = Bytes>,
 {
     type Response = Response<QalmBody<R>>;

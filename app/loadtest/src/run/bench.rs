@@ -8,6 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use crate::error::Error;
+use crate::latency::Percentiles;
 use crate::ledger::Ledger;
 use crate::outcome::{Outcome, Settled};
 use crate::plan::{Call, Plan};
@@ -103,6 +104,7 @@ impl Bench {
 
     pub(super) fn report(&self, ran: Duration, interrupted: bool) -> Report {
         let plan = &self.plan;
+        let waits = self.wire.waits();
         let ledger = std::mem::replace(&mut *self.ledger.lock(), Ledger::new(plan));
         Report {
             target: plan.target.to_string(),
@@ -115,8 +117,9 @@ impl Bench {
             interrupted,
             generator: Generator {
                 lag: ledger.lag().percentiles(),
+                connection_wait: waits,
                 most_in_flight: ledger.most_in_flight(),
-                warnings: warnings(&ledger, plan, ran),
+                warnings: warnings(&ledger, plan, ran, waits),
             },
             total: ledger.total(ran),
             steps: ledger.steps(plan, ran),
@@ -137,12 +140,25 @@ impl Bench {
     }
 }
 
-fn warnings(ledger: &Ledger, plan: &Plan, ran: Duration) -> Vec<String> {
+fn warnings(
+    ledger: &Ledger,
+    plan: &Plan,
+    ran: Duration,
+    waits: Option<Percentiles>,
+) -> Vec<String> {
     let counts = ledger.total(ran).counts;
     let late = ledger.lag().at(99.0).filter(|lag| *lag > LAG_WARNING_MS).map(|lag| {
         format!(
             "the generator was the bottleneck: one request in 100 started {lag:.1} ms late or \
              later (more than {LAG_WARNING_MS} ms); give it a lower rate or more cores"
+        )
+    });
+    let waited = waits.map(|waits| waits.p99_ms).filter(|wait| *wait > LAG_WARNING_MS);
+    let queued = waited.map(|wait| {
+        format!(
+            "the generator was the queue: one request in 100 waited {wait:.0} ms or longer while \
+             all connections were busy, and the service never saw it wait; raise --connections, \
+             or use --http2"
         )
     });
     let skipped = (counts.not_started > 0).then(|| {
@@ -153,5 +169,5 @@ fn warnings(ledger: &Ledger, plan: &Plan, ran: Duration) -> Vec<String> {
         )
     });
     let nothing = (counts.offered > 0 && counts.ok == 0).then(|| "no request was ok".to_owned());
-    [late, skipped, nothing].into_iter().flatten().collect()
+    [late, queued, skipped, nothing].into_iter().flatten().collect()
 }

@@ -20,9 +20,10 @@ pub fn html(report: &Report) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <meta name=\"color-scheme\" content=\"light dark\">\
          <title>Load test of {target}</title><style>{STYLE}</style></head><body>\n\
-         <h1>Load test of {target}</h1>\n{about}{warnings}{tiles}\
+         <h1>Load test of {title}</h1>\n{about}{warnings}{tiles}\
          <div class=\"charts\">{charts}</div>\n{figures}{refused}{failed}</body></html>\n",
         target = escaped(&report.target),
+        title = breakable(&report.target),
         about = about(report),
         warnings = warnings(report),
         tiles = tiles(report),
@@ -47,6 +48,15 @@ pub(super) fn escaped(text: &str) -> String {
         }
     }
     safe
+}
+
+/// An address that goes on in a new line between the parts of its path, rather than
+/// within one.
+fn breakable(address: &str) -> String {
+    let path_from = address.find("://").map_or(0, |scheme| scheme + 3);
+    let (scheme, rest) = address.split_at(path_from);
+    let parts: Vec<String> = rest.split_inclusive(['/', '?', '&']).map(escaped).collect();
+    escaped(scheme) + &parts.join("<wbr>")
 }
 
 fn about(report: &Report) -> String {
@@ -261,6 +271,12 @@ mod tests {
         let page = html(&report);
         assert!(page.contains("&lt;b&gt;&#39;&quot;&amp; (2)"));
         assert!(!page.contains("<script") && !page.contains("<b>'"));
+    }
+
+    #[test]
+    fn the_title_breaks_between_the_parts_of_the_address() {
+        let title = breakable("http://a.example/b?c=<d>&e=f");
+        assert_eq!(title, "http://a.example/<wbr>b?<wbr>c=&lt;d&gt;&amp;<wbr>e=f");
     }
 
     #[test]

@@ -105,6 +105,24 @@ async fn a_stall_is_charged_with_everyone_who_was_due_meanwhile() {
     // Waits go evenly from 500 ms to nothing over half of the requests.
     assert!((380.0..500.0).contains(&latency.p90_ms), "{latency:?}");
     assert!(latency.mean_ms > 110.0, "{latency:?}");
+    let warnings = report.generator.warnings;
+    assert!(warnings.iter().any(|it| it.contains("raise --connections")), "{warnings:?}");
+}
+
+/// With a fixed few connections the generator would be the queue.
+#[tokio::test]
+async fn connections_are_opened_until_every_request_under_way_has_one() {
+    let server = Server::start(|_| async {
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        answer(200, &[])
+    })
+    .await;
+    let report = carry_out(plan(&server.origin(), Version::Http1, 500.0, 1000)).await;
+    assert_eq!(report.total.counts.ok, 500);
+    assert!(report.generator.most_in_flight > 150, "{:?}", report.generator);
+    let waited = report.generator.connection_wait.unwrap();
+    assert_eq!(waited.count, 500);
+    assert!(waited.max_ms < 5.0, "{waited:?}");
 }
 
 #[tokio::test]

@@ -75,3 +75,29 @@ fn json_says_the_same_and_what_is_wrong() {
     assert_eq!((&invalid["valid"], &invalid["error"]["line"]), (&false.into(), &2.into()));
     assert!(invalid["error"]["message"].as_str().unwrap().contains("enforcement"), "{invalid}");
 }
+
+/// A pipe with this at its other end.
+struct Reader(ErrorKind);
+
+impl Write for Reader {
+    fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+        Err(self.0.into())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_reader_who_has_left_is_no_failure_and_a_full_disk_is() {
+    print("text", &mut Reader(ErrorKind::BrokenPipe)).unwrap();
+    print("text", &mut Reader(ErrorKind::StorageFull)).unwrap_err();
+}
+
+#[test]
+fn a_space_before_a_path_is_told() {
+    let odd = "bypass = [\" /dead\"]";
+    let error = Loaded::parse(&PathBuf::from("policy.toml"), odd).unwrap_err().to_string();
+    assert!(error.contains("remove the space"), "{error}");
+}

@@ -1,7 +1,7 @@
 //! The body of a request on its way to the service.
 //!
 //! Bounded in bytes if asked for; counted as a sign of life, so that a slow upload
-//! is not mistaken for a slow service. What the service has not read when it
+//! is not mistaken for a slow service, nor one that never ends for a slow one. What the service has not read when it
 //! answers is read here, up to a bound: an HTTP/2 server that leaves it unread
 //! resets the stream, and after some hundreds of such streams its library closes
 //! the whole connection with ENHANCE_YOUR_CALM, and every other call on it fails.
@@ -23,6 +23,10 @@ const LEFTOVER: usize = 64 << 10;
 /// And how long at most.
 const LEFTOVER_WITHIN: Duration = Duration::from_secs(1);
 
+/// What a body whose length was announced has to come at, in bytes a second: a byte
+/// now and then would hold its place in the service for hours.
+const PACE: f64 = 1024.0;
+
 /// See the head of this file.
 #[derive(Debug)]
 pub(crate) struct Upload {
@@ -40,6 +44,9 @@ pub(crate) struct Upload {
 pub(crate) struct Progress {
     start: Instant,
     last_ns: AtomicU64,
+    /// In bytes, if it was announced.
+    length: Option<u64>,
+    passed: AtomicU64,
     too_large: AtomicBool,
     broke: AtomicBool,
 }
@@ -63,7 +70,7 @@ impl Upload {
         limit: Option<u64>,
         waits_to_be_asked: bool,
     ) -> (Self, std::sync::Arc<Progress>) {
-        let progress = std::sync::Arc::new(Progress::start());
+        let progress = std::sync::Arc::new(Progress::start(from.size_hint().exact()));
         let it = Self {
             from: Some(from),
             left: limit,
@@ -74,7 +81,7 @@ impl Upload {
     }
 
     fn count(&mut self, frame: Frame<Bytes>) -> Result<Frame<Bytes>, Error> {
-        self.progress.touch();
+        self.progress.touch(frame.data_ref().map_or(0, Bytes::len));
         let (Some(left), Some(data)) = (&mut self.left, frame.data_ref()) else { return Ok(frame) };
         match left.checked_sub(data.len() as u64) {
             Some(rest) => {
@@ -145,18 +152,33 @@ async fn discard(mut rest: Incoming) {
 // === impl Progress ===
 
 impl Progress {
-    fn start() -> Self {
+    fn start(length: Option<u64>) -> Self {
         Self {
             start: Instant::now(),
             last_ns: AtomicU64::new(0),
+            length,
+            passed: AtomicU64::new(0),
             too_large: AtomicBool::new(false),
             broke: AtomicBool::new(false),
         }
     }
 
-    /// When a piece was passed on last; the start if none was.
-    pub(crate) fn last(&self) -> Instant {
-        self.start + Duration::from_nanos(self.last_ns.load(Ordering::Relaxed))
+    /// When to wait no longer if `limit` is how long may pass without a piece.
+    pub(crate) fn due(&self, limit: Duration) -> Instant {
+        let quiet = self.start + Duration::from_nanos(self.last_ns.load(Ordering::Relaxed)) + limit;
+        self.out_of_pace(limit).map_or(quiet, |slow| slow.min(quiet))
+    }
+
+    /// Whether it is the body that is too slow for `limit`.
+    pub(crate) fn is_too_slow(&self, limit: Duration) -> bool {
+        self.out_of_pace(limit).is_some_and(|due| due <= Instant::now())
+    }
+
+    /// When the body is too slow, unless more of it comes; `None` if it need not hurry.
+    fn out_of_pace(&self, limit: Duration) -> Option<Instant> {
+        let passed = self.passed.load(Ordering::Relaxed);
+        let is_coming = self.length.is_some_and(|length| passed > 0 && passed < length);
+        is_coming.then(|| self.start + limit + Duration::from_secs_f64(passed as f64 / PACE))
     }
 
     pub(crate) fn is_too_large(&self) -> bool {
@@ -167,7 +189,8 @@ impl Progress {
         self.broke.load(Ordering::Relaxed)
     }
 
-    fn touch(&self) {
+    fn touch(&self, bytes: usize) {
+        self.passed.fetch_add(bytes as u64, Ordering::Relaxed);
         let since = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.last_ns.store(since, Ordering::Relaxed);
     }

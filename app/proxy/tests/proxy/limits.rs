@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Request, StatusCode};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::support::{
     Service, connect, full, http2, post, proxy_with, read_to_end, say, soon, text,
@@ -87,6 +87,46 @@ async fn a_head_that_does_not_come_to_its_end_costs_the_connection() {
     let answer = say(proxy.listen, "GET / HTTP/1.1\r\nhost: a\r\n").await;
     assert_eq!(answer, "");
     assert!(started.elapsed() >= Duration::from_millis(100));
+}
+
+/// Each byte is a sign of life, which alone would hold a place in the service for
+/// as long as the client likes.
+#[tokio::test]
+async fn a_body_that_drips_is_given_up() {
+    let service = Service::echo().await;
+    let proxy = proxy_with(service.address, |settings| {
+        settings.timeouts.first_byte = Duration::from_millis(300);
+    })
+    .await;
+    let (mut read, mut write) = connect(proxy.listen).await.into_split();
+    let head = "POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 9000\r\n\r\n";
+    write.write_all(head.as_bytes()).await.unwrap();
+    let dripping = tokio::spawn(async move {
+        while write.write_all(b"x").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    let mut first = [0; 12];
+    soon(read.read_exact(&mut first)).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 408");
+    dripping.abort();
+}
+
+#[tokio::test]
+async fn a_body_that_comes_at_its_pace_may_take_longer() {
+    let service = Service::echo().await;
+    let proxy = proxy_with(service.address, |settings| {
+        settings.timeouts.first_byte = Duration::from_millis(300);
+    })
+    .await;
+    let mut client = connect(proxy.listen).await;
+    let head = "POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 20480\r\n\r\n";
+    client.write_all(head.as_bytes()).await.unwrap();
+    for _ in 0..10 {
+        client.write_all(&[b'x'; 2048]).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert!(read_to_end(&mut client).await.starts_with("HTTP/1.1 200 "));
 }
 
 #[tokio::test]

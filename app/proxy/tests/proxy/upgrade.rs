@@ -12,7 +12,7 @@ const ASKS: &str = "GET /chat HTTP/1.1\r\nhost: shop.example\r\nupgrade: websock
                     connection: Upgrade\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
                     sec-websocket-version: 13\r\n\r\n";
 const SWITCHES: &str = "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\
-                        connection: Upgrade\r\n\
+                        connection: Upgrade\r\nconnection: x-hop\r\nx-hop: 1\r\n\
                         sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
 
 /// Switches, sends back what it gets, and says goodbye once it gets no more.
@@ -46,6 +46,7 @@ async fn bytes_pass_both_ways_and_each_way_ends_by_itself() {
     assert!(head.starts_with("HTTP/1.1 101 Switching Protocols\r\n"), "{head}");
     assert!(head.contains("sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"), "{head}");
     assert!(head.contains("upgrade: websocket\r\n"), "{head}");
+    assert!(!head.contains("x-hop"), "{head}");
     for said in ["\u{1}\u{2}first", "second"] {
         client.write_all(said.as_bytes()).await.unwrap();
         assert_eq!(read_until(&mut client, said).await, said);

@@ -36,7 +36,7 @@ fn settings_change_once_they_are_stored() {
     let mut world = World::fixed(4);
     world.stores_at_once = false;
     world.change(&[("load_balancing_mode", "naive"), ("period", "5s")]);
-    assert_eq!(world.namespace.settings().policy.mode, Mode::Greedy);
+    assert_eq!(world.namespace.settings().policy.mode, Mode::Adaptive);
     world.commit();
     assert_eq!(world.namespace.settings().policy.mode, Mode::Naive);
     let detail = world.events.iter().find(|event| event.what == What::SettingsChanged);
@@ -129,9 +129,9 @@ fn a_reset_forgets_ephemeral_shards_that_nobody_owns() {
 fn a_dry_run_changes_nothing() {
     let mut world = uneven();
     let (routes, events) = (world.routes.clone(), world.events.len());
-    for mode in [None, Some(Mode::Ring), Some(Mode::Naive), Some(Mode::Greedy)] {
+    for mode in [None].into_iter().chain(Mode::ALL.map(Some)) {
         let planned = world.namespace.dry_run(world.now, mode);
-        assert_eq!(planned.mode, mode.unwrap_or(Mode::Greedy));
+        assert_eq!(planned.mode, mode.unwrap_or(Mode::Adaptive));
         assert_eq!(planned.plan.moves.len(), planned.moved.len());
     }
     assert!(!world.namespace.dry_run(world.now, None).plan.moves.is_empty());

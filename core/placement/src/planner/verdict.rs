@@ -1,6 +1,7 @@
 //! Why moving for balance ended, in parts of the report.
 
 use crate::plan::{HeldHost, HoldReason, StopReason};
+use crate::policy::Mode;
 use crate::view::ExecutorIndex;
 
 use super::draft::Draft;
@@ -40,11 +41,13 @@ impl Verdict {
 
     /// Frozen by an operator, with these hosts hot.
     pub(super) fn frozen(draft: &Draft<'_>, hot: impl IntoIterator<Item = ExecutorIndex>) -> Self {
-        let held = |executor| held(draft, executor, HoldReason::Frozen);
+        let share = (draft.policy.mode == Mode::Adaptive).then(|| draft.bound().level);
+        let held = |executor| HeldHost { share, ..held(draft, executor, HoldReason::Frozen) };
         Self { held: hot.into_iter().map(held).collect(), stopped: Some(StopReason::Frozen) }
     }
 }
 
 pub(super) fn held(draft: &Draft<'_>, executor: ExecutorIndex, reason: HoldReason) -> HeldHost {
-    HeldHost { executor, load: draft.load(executor) / draft.capacity(executor), reason }
+    let load = draft.load(executor) / draft.capacity(executor);
+    HeldHost { executor, load, share: None, reason }
 }

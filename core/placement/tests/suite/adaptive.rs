@@ -3,6 +3,7 @@
 //! `cargo test -p plimsoll-placement adaptive -- --nocapture`.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use plimsoll_placement::plan;
 use plimsoll_placement::plan::Scope;
@@ -10,15 +11,16 @@ use plimsoll_placement::policy::{Adaptive, Mode, Policy};
 use plimsoll_placement::snapshot::Snapshot;
 use plimsoll_placement::snapshot::generate::{Size, generate, names};
 use plimsoll_placement::time::Time;
-use plimsoll_placement::view::{Candidacy, ExecutorIndex, ExecutorView, View};
+use plimsoll_placement::view::{Candidacy, ExecutorIndex, ExecutorView, Load, View};
 
 use super::rest::{apply, run_to_rest};
-use super::snapshots::shared_snapshots;
+use super::snapshots::{greedy, shared_snapshots};
 
 const NOW: Time = Time::from_millis(1_000_000);
 
-/// What 10 minutes of simulated annealing find for few-coarse, in points; it
-/// finds no better in 60 restarts of 20 million steps.
+/// The best that a minute of local search finds for few-coarse, in points
+/// (`lab balance snapshots --only few-coarse --solver`); it does not prove that
+/// there is none better.
 const BEST_FOR_FEW_COARSE: f64 = 12.315;
 
 pub(crate) fn adaptive() -> Policy {
@@ -58,22 +60,20 @@ struct Flows {
     moved: f64,
     /// What must be elsewhere for the same host loads.
     least: f64,
-    total: f64,
 }
 
 fn flows(start: &View, end: &View) -> Flows {
     let mut net: BTreeMap<Option<ExecutorIndex>, f64> = BTreeMap::new();
-    let (mut moved, mut total) = (0.0, 0.0);
+    let mut moved = 0.0;
     for (before, after) in start.shards.iter().zip(&end.shards) {
         let load = before.load.map_or(0.0, |load| load.smoothed);
-        total += load;
         if before.owner != after.owner {
             moved += load;
             *net.entry(before.owner).or_default() -= load;
             *net.entry(after.owner).or_default() += load;
         }
     }
-    Flows { moved, least: net.values().map(|net| net.max(0.0)).sum(), total }
+    Flows { moved, least: net.values().map(|net| net.max(0.0)).sum() }
 }
 
 fn host_loads(view: &View) -> Vec<f64> {
@@ -132,7 +132,7 @@ fn snapshots_of_other_seeds_and_shapes_are_no_worse() {
 fn greedy_moves_more_load_to_get_where_it_stops() {
     for (name, snapshot, _) in shared_snapshots() {
         let start = snapshot.view();
-        let greedy = run_to_rest(start.clone(), &Policy::default());
+        let greedy = run_to_rest(start.clone(), &greedy());
         // One-key-half is the same to a tenth of a point, for half of all load.
         let goal = greedy.last.report.after.spread + 0.001;
         let mut view = start.clone();
@@ -194,22 +194,76 @@ fn a_drained_host_leaves_the_others_even_with_hardly_an_unforced_move() {
 }
 
 #[test]
-fn a_new_host_is_given_its_share_and_nobody_else_anything() {
-    for (name, snapshot) in fine_snapshots() {
+fn a_new_host_is_given_its_share_and_others_hardly_anything() {
+    // In few-coarse two shards are more than a host should have, and the one that
+    // brings a new host nearest to its share takes others with it.
+    for (name, snapshot, _) in
+        shared_snapshots().into_iter().filter(|(name, ..)| name != "few-coarse")
+    {
         let mut view = at_rest(&snapshot);
         let newcomer = ExecutorIndex(view.executors.len() as u32);
         view.executors.push(ExecutorView::new("newcomer", Candidacy::Open));
         let start = view.clone();
         let rest = run_to_rest(view, &adaptive());
-        let Flows { moved, total, .. } = flows(&start, &rest.view);
-        let share = total / start.executors.len() as f64;
+        let share = rest.last.report.bound.level;
+        let moved = flows(&start, &rest.view).moved / share;
         let filled = host_loads(&rest.view)[newcomer.0 as usize] / share;
-        println!("{name}: filled to {filled:.4}, moved {:.4} of its share", moved / share);
+        println!("{name}: filled to {filled:.4}, moved {moved:.4} of its share");
         assert!((0.98..=1.02).contains(&filled), "{name}: {filled}");
-        assert!(moved / share <= 1.05, "{name}: {}", moved / share);
-        for (before, after) in start.shards.iter().zip(&rest.view.shards) {
-            assert!(before.owner == after.owner || after.owner == Some(newcomer), "{name}");
+        assert!(moved <= 1.05, "{name}: {moved}");
+    }
+}
+
+/// Shards that are each more than a fair share, `large` of them as large as each
+/// other if `alike`, all on the first host.
+fn giants_together(large: usize, alike: bool, seed: u64) -> View {
+    let hosts = 6 + seed as usize % 3;
+    let size = Size { shards: Some(128), hosts: Some(hosts) };
+    let mut view = generate("lognormal-0.5", seed, size).unwrap().view();
+    let total: f64 = host_loads(&view).iter().sum();
+    for (place, shard) in view.shards.iter_mut().step_by(128 / large).take(large).enumerate() {
+        let more = if alike { 0.0 } else { 0.1 * place as f64 };
+        shard.load = Some(Load::exactly(total * (0.5 + more)));
+        shard.owner = Some(ExecutorIndex(0));
+    }
+    view
+}
+
+#[test]
+fn shards_above_a_fair_share_never_stay_together() {
+    for seed in 0..12 {
+        for (large, alike) in [(1, true), (2, true), (2, false), (3, true), (3, false)] {
+            let rest = run_to_rest(giants_together(large, alike, seed), &adaptive());
+            let (after, bound) = (rest.last.report.after, rest.last.report.bound);
+            assert!(
+                after.max_over_mean() < bound.max_over_mean * 1.01
+                    && after.spread < bound.spread + 0.01,
+                "seed {seed}, {large} large, alike: {alike}: {after:?} over {bound:?}"
+            );
         }
+    }
+}
+
+/// Two new hosts, one of which is still waited for: what the other is given may
+/// not have to leave it again.
+#[test]
+fn nothing_is_moved_twice_for_new_hosts_that_come_one_after_the_other() {
+    for seed in 1..6 {
+        let mut view = at_rest(&generate("lognormal-0.7", seed, Size::default()).unwrap());
+        view.executors.push(ExecutorView::new("first", Candidacy::Open));
+        let second = ExecutorView::new("second", Candidacy::Open);
+        view.executors.push(ExecutorView { opened_at: Some(NOW), ..second });
+        let start = view.clone();
+        let (mut moved, mut now) = (0.0, NOW);
+        for _ in 0..30 {
+            now += Duration::from_secs(1);
+            let step = plan(now, &view, &adaptive(), Scope::Full);
+            moved += step.moves.iter().map(|step| step.load).sum::<f64>();
+            apply(&mut view, &step, now);
+        }
+        let Flows { least, .. } = flows(&start, &view);
+        assert!(moved <= 1.02 * least, "seed {seed}: moved {moved}, least {least}");
+        assert!(spread_of(&view) < 0.01, "seed {seed}: {}", spread_of(&view));
     }
 }
 

@@ -17,7 +17,7 @@ use proptest::test_runner::TestRunner;
 
 use plimsoll_placement::plan;
 use plimsoll_placement::plan::Scope;
-use plimsoll_placement::policy::{Greedy, Policy};
+use plimsoll_placement::policy::{Greedy, Mode, Policy};
 use plimsoll_placement::ring::key_hash;
 use plimsoll_placement::time::Time;
 use plimsoll_placement::view::{Candidacy, ExecutorIndex, ExecutorView, Load, ShardView, View};
@@ -110,7 +110,7 @@ proptest! {
         view in any_view(),
         greedy in any_greedy(),
     ) {
-        let policy = Policy { greedy, ..Policy::default() };
+        let policy = Policy { mode: Mode::Greedy, greedy, ..Policy::default() };
         let ours: Vec<Step> = plan(NOW, &view, &policy, Scope::Full)
             .moves
             .iter()

@@ -97,6 +97,23 @@ fn noise_and_drift_move_hardly_a_shard() {
 }
 
 #[test]
+fn reports_of_noise_a_second_move_less_than_a_shard_an_hour() {
+    let mut service = Service::new(1000, 20, 0.3);
+    let hours = 4;
+    // Until averages are full, what is measured is the start and not the noise.
+    for _ in 0..900 {
+        service.report(Duration::from_secs(1));
+        let _ = service.cycle();
+    }
+    let mut moves = 0;
+    for _ in 0..hours * 3600 {
+        service.report(Duration::from_secs(1));
+        moves += service.cycle().moves.len();
+    }
+    assert!(moves <= hours, "{moves} moves in {hours} hours");
+}
+
+#[test]
 fn a_shard_that_doubles_for_good_is_put_right_within_fifteen_seconds() {
     let mut service = Service::new(400, 10, 0.1);
     for _ in 0..600 {

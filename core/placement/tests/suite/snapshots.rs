@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_placement::measures::Balance;
-use plimsoll_placement::policy::Policy;
+use plimsoll_placement::policy::{Mode, Policy};
 use plimsoll_placement::snapshot::Snapshot;
 use plimsoll_placement::snapshot::generate::{Size, generate, names};
 use plimsoll_placement::view::View;
@@ -69,8 +69,12 @@ fn greedy_evens_out_every_generated_snapshot() {
     }
 }
 
+pub(crate) fn greedy() -> Policy {
+    Policy { mode: Mode::Greedy, ..Policy::default() }
+}
+
 fn rest(snapshot: &Snapshot) -> Rest {
-    run_to_rest(snapshot.view(), &Policy::default())
+    run_to_rest(snapshot.view(), &greedy())
 }
 
 /// The README's greedy columns: max/mean, spread, moves, moved load.

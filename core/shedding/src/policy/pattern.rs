@@ -22,6 +22,9 @@ impl EndpointPattern {
             return wrong("it is longer than 512 bytes");
         }
         let (method, path) = split(text);
+        if method == Some("") {
+            return wrong("nothing stands before its first space: remove the space");
+        }
         if !path.starts_with(['/', '*']) || path.contains(char::is_whitespace) {
             return wrong(
                 "write a path such as /orders.v1.Orders/* or /v1/users/*, maybe with a method \
@@ -114,7 +117,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_an_endpoint_is_refused() {
-        for text in ["", "orders.v1.Orders/Get", "get /x", "GET  /x", "GET x", "/a b", "GET /a b"] {
+        for text in
+            ["", "orders.v1.Orders/Get", "get /x", "GET  /x", "GET x", "/a b", "GET /a b", " /dead"]
+        {
             assert!(EndpointPattern::parse(text).is_err(), "{text:?}");
         }
         assert!(EndpointPattern::parse(&"/".repeat(513)).is_err());

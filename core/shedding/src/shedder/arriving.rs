@@ -1,6 +1,7 @@
 //! What becomes of a request that cannot simply be admitted.
 
 use super::{Moment, Shedder};
+use crate::bystanders::Bystanders;
 use crate::cohorts;
 use crate::criticality::Criticality;
 use crate::overload::Overload;
@@ -74,13 +75,20 @@ impl Shedder {
         if !self.pressure.is_on() {
             return Ok(());
         }
+        let refused = [Criticality::Feature, Criticality::Internal]
+            .map(|level| self.pressure.refused(moment.at, level));
+        let parts = refused.map(|it| it.map_or(0.0, |(_, part)| part));
+        let bystanders =
+            self.bystanders.get_or_insert_with(|| Box::new(Bystanders::new(moment.at)));
+        let part = bystanders.part(moment.at, request, parts);
         let blur = BLUR * (self.jitter.unit() - 0.5);
         let rank = cohorts::rank(moment.now, request.cohort, self.seed);
-        let rank = (rank + blur).clamp(0.0, 0.999);
-        match self.pressure.refuses(moment.at, request.level, rank) {
-            Some(kind) => Err(Reason::Resource(kind)),
-            None => Ok(()),
+        if part <= 0.0 || (rank + blur).clamp(0.0, 0.999) < 1.0 - part {
+            return Ok(());
         }
+        let [feature, internal] = refused;
+        let by = if request.level == Criticality::Feature { feature } else { internal };
+        by.map_or(Ok(()), |(kind, _)| Err(Reason::Resource(kind)))
     }
 
     fn can_start(&self, request: &Request) -> bool {

@@ -2,6 +2,7 @@
 
 use super::{Moment, Shedder};
 use crate::criticality::Criticality;
+use crate::handling::Handling;
 use crate::request::Request;
 use crate::verdict::{Hold, Permit};
 
@@ -13,8 +14,10 @@ impl Shedder {
         let stalled = self.stalled() - permit.stalled;
         let took = (moment.now - permit.admitted_at).saturating_sub(stalled);
         let queue = &mut self.queues[permit.queue.0 as usize];
-        if permit.hold == Hold::Place || queue.dry_running <= queue.limiter.current() {
+        if permit.hold == Hold::Place || !queue.is_crowded() {
             queue.handling.record(took);
+        } else {
+            queue.crowded.record(took);
         }
     }
 
@@ -39,7 +42,7 @@ impl Shedder {
     fn free_place(&mut self, moment: Moment, index: usize) {
         let queue = &mut self.queues[index];
         self.places.free(queue.inflight);
-        queue.free_place();
+        queue.free_place(moment.at);
         self.places.limiter.occupied(moment.at, self.places.inflight, queue.typical);
     }
 
@@ -50,7 +53,7 @@ impl Shedder {
     fn release_ghost(&mut self, moment: Moment, permit: &Permit) {
         let index = permit.queue.0 as usize;
         let queue = &mut self.queues[index];
-        let crowded = queue.dry_running > queue.limiter.current();
+        let crowded = queue.is_crowded();
         queue.dry_running = queue.dry_running.saturating_sub(1);
         let counts = permit.hold == Hold::Ghost || crowded;
         if counts && queue.ghosts > 0 {
@@ -71,6 +74,7 @@ impl Shedder {
             self.free_place(moment, index);
         }
         self.queues[index].ghosts_ended = self.queues[index].ghosts_waiting;
+        self.queues[index].crowded = Handling::default();
     }
 
     /// One that waits goes for good.

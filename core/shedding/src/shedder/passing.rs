@@ -33,7 +33,8 @@ impl Shedder {
         }
     }
 
-    /// During an overload nobody of levels 3 and 4 waits longer than two windows.
+    /// During an overload nobody of levels 3 and 4 waits longer than two windows,
+    /// nor ever longer than nothing has ended for, if that is long.
     fn drop_stale(&mut self, moment: Moment, index: usize) {
         for level in [Criticality::Internal, Criticality::Feature] {
             while let Some(slot) = self.stale(moment, index, level) {
@@ -46,19 +47,19 @@ impl Shedder {
         let queue = &self.queues[index];
         let slot = queue.lanes[level.index()].oldest()?;
         let waited = moment.at - self.room.waiter(slot).since;
-        let is_stale = queue.overload.is_active() && waited > queue.tuning.interval * 2;
-        is_stale.then_some(slot)
+        let is_late = queue.overload.is_active() && waited > queue.tuning.interval * 2;
+        (is_late || waited.min(moment.at - queue.freed_at) > queue.hangs_after()).then_some(slot)
     }
 
-    /// When it gives up: at its deadline; without one a critical request is asked
-    /// again after its patience, and goes if critical requests alone are too many.
+    /// When it gives up: at its deadline; a critical request is asked before, after
+    /// its patience, and goes if critical requests alone are too many.
     pub(super) fn schedule_expiry(&mut self, moment: Moment, request: &Request, ticket: Ticket) {
         let settings = self.queues[request.queue.0 as usize].settings;
         if settings.never_drop_critical && request.level.is_critical() {
             return;
         }
         let patience = request.level.is_critical().then(|| moment.now + settings.critical_patience);
-        if let Some(due) = request.deadline.or(patience) {
+        if let Some(due) = earliest(request.deadline, patience) {
             self.expiries.push(&self.room, due, ticket);
         }
     }
@@ -68,9 +69,10 @@ impl Shedder {
             if self.gives_up(moment, ticket.slot) {
                 self.refuse_waiting(moment, ticket.slot, Reason::Expired);
             } else {
-                let index = self.room.waiter(ticket.slot).queue.0 as usize;
-                let again = moment.now + self.queues[index].slot();
-                self.expiries.push(&self.room, again, ticket);
+                let waiter = self.room.waiter(ticket.slot);
+                let slot = self.queues[waiter.queue.0 as usize].slot();
+                let again = earliest(waiter.deadline, Some(moment.now + slot));
+                self.expiries.push(&self.room, again.unwrap_or(Time::MAX), ticket);
             }
         }
     }
@@ -79,7 +81,7 @@ impl Shedder {
         let waiter = self.room.waiter(slot);
         let queue = &self.queues[waiter.queue.0 as usize];
         let waited = moment.at - waiter.since;
-        waiter.deadline.is_some()
+        waiter.deadline.is_some_and(|deadline| deadline <= moment.now)
             || (queue.overload.is_saturated() && waited >= queue.settings.critical_patience)
     }
 

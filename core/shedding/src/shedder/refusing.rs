@@ -9,7 +9,6 @@ use crate::queue::Queue;
 use crate::request::{QueueIndex, Request};
 use crate::settings::Enforcement;
 use crate::shares::Standing;
-use crate::state::State;
 use crate::verdict::{Arrival, Hold, Reason, Refusal};
 use crate::waiting::Fate;
 
@@ -49,11 +48,15 @@ impl Shedder {
             }
             Reason::Resource(_) | Reason::Expired | Reason::ShuttingDown => {}
         }
-        Refusal {
-            reason,
-            admitted_level: admitted_level(queue, moment),
-            retry_after: spread_by(queue.come_again, spread),
-        }
+        let state = queue.state(moment.at);
+        let unconditional = state.admitted_level().min(self.pressure.admitted_level(moment.at));
+        let admitted_level = match reason {
+            Reason::Overload | Reason::PushedOut | Reason::Resource(_) => {
+                unconditional.min(level.next_more_critical())
+            }
+            _ => unconditional,
+        };
+        Refusal { reason, admitted_level, retry_after: spread_by(queue.come_again, spread) }
     }
 
     /// Finds room within the bounds of the queue, if need be from those that
@@ -81,7 +84,7 @@ impl Shedder {
     fn could_fit(&self, request: &Request) -> bool {
         let queue = &self.queues[request.queue.0 as usize];
         let (kept, bytes) = queue.kept_against(request.level);
-        kept < queue.settings.max_queue.max(1)
+        kept < queue.settings.max_queue
             && bytes.saturating_add(u64::from(request.bytes)) <= queue.settings.max_queue_bytes
     }
 
@@ -123,16 +126,6 @@ fn full(level: Criticality) -> Reason {
     if level.is_critical() { Reason::CriticalSaturated } else { Reason::QueueFull }
 }
 
-/// The least critical level of which something is admitted.
-fn admitted_level(queue: &Queue, moment: Moment) -> Criticality {
-    match queue.overload.state(moment.at, queue.tuning.interval) {
-        State::Normal | State::ShedInternal => Criticality::Internal,
-        State::ShedFeatures => Criticality::Feature,
-        State::Critical => Criticality::CoreFlow,
-        State::Full => Criticality::Infrastructure,
-    }
-}
-
 fn spread_by(span: Duration, factor: f64) -> Duration {
     Duration::from_nanos((span.as_nanos() as u64 as f64 * factor) as u64)
 }
@@ -147,7 +140,7 @@ impl Queue {
     }
 
     fn fits(&self, bytes: u32) -> bool {
-        self.waiting < self.settings.max_queue.max(1)
+        self.waiting < self.settings.max_queue
             && self.waiting_bytes.saturating_add(u64::from(bytes)) <= self.settings.max_queue_bytes
     }
 

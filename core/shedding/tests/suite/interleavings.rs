@@ -194,6 +194,9 @@ fn check_refusal(level: Criticality, refusal: Refusal) {
     let unavoidable =
         [Reason::Expired, Reason::QueueFull, Reason::CriticalSaturated, Reason::ShuttingDown];
     assert!(!level.is_critical() || unavoidable.contains(&refusal.reason), "{level} {refusal:?}");
+    let is_sheddable = |reason| matches!(reason, Reason::Overload | Reason::Resource(_));
+    let level_told = refusal.admitted_level;
+    assert!(!is_sheddable(refusal.reason) || level_told < level, "{level} {refusal:?}");
     assert!(refusal.retry_after < Duration::from_secs(3600));
 }
 

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a panic is how a test fails
 
+mod edges;
 mod figures;
 mod interleavings;
 mod run_queue;

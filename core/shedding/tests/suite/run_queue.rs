@@ -63,17 +63,27 @@ impl Turns {
     }
 
     fn request(&mut self, arrived: f64, critical: f64) {
-        self.now = self.now.max(arrived);
         let level = if self.random.random_bool(critical) {
             Criticality::CoreFlow
         } else {
             Criticality::Internal
         };
+        self.arrives(arrived, level, QueueIndex(0), CallerIndex(1));
+    }
+
+    fn arrives(
+        &mut self,
+        arrived: f64,
+        level: Criticality,
+        queue: QueueIndex,
+        caller: CallerIndex,
+    ) {
+        self.now = self.now.max(arrived);
         let request = Request {
-            queue: QueueIndex(0),
+            queue,
             level,
             cohort: Cohort::from_hash(self.random.random()),
-            caller: CallerIndex(1),
+            caller,
             deadline: None,
             bytes: 0,
             enforcement: Enforcement::Enforce,
@@ -122,6 +132,61 @@ fn a_late_runtime_is_relieved_without_touching_what_is_critical() {
             );
             assert_eq!(seen.critical_ok, seen.critical);
             assert!(goodput >= least && p99 <= 150.0, "{total}: {goodput} {p99}");
+        }
+    }
+}
+
+/// A flood of level 3 at so many times the capacity over so many queues, and one a
+/// second in a queue of its own: what became of the latter, and the goodput.
+fn beside_flood(queues: u32, total: f64, victim_caller: u32, seed: u64) -> (Seen, f64) {
+    let mut shedder = Shedder::new(ServiceSettings::default(), seed);
+    for _ in 0..=queues {
+        shedder.add_queue(QueueSettings::default());
+    }
+    let random = Pcg64::seed_from_u64(seed);
+    let mut turns = Turns { random, shedder, now: 0.0, seen: Seen::default() };
+    let (mut arrival, mut probe, mut victim) = (0.0, PROBE, 0.5);
+    let (mut beside, mut seen) = (Seen::default(), Seen::default());
+    while arrival < SECONDS {
+        let next = f64::min(arrival, victim);
+        let (kept, queue, caller) = if victim <= arrival {
+            (&mut beside, queues, victim_caller)
+        } else {
+            (&mut seen, 0, 1)
+        };
+        if probe <= next {
+            probe = turns.probe(probe);
+            continue;
+        }
+        let queue = if victim <= arrival { queue } else { turns.random.random_range(0..queues) };
+        std::mem::swap(&mut turns.seen, kept);
+        turns.arrives(next, Criticality::Feature, QueueIndex(queue), CallerIndex(caller));
+        std::mem::swap(&mut turns.seen, kept);
+        if victim <= arrival {
+            victim += 1.0;
+        } else {
+            arrival -= (1.0 - turns.random.random::<f64>()).ln() * HANDLER / total;
+        }
+    }
+    let goodput = seen.answered_ms.len() as f64 * HANDLER / (SECONDS - COUNT_FROM);
+    (beside, goodput)
+}
+
+#[test]
+fn one_a_second_is_served_beside_a_flood_of_a_late_runtime() {
+    for queues in [1, 900] {
+        for (total, victim_caller) in [(2.0, 2), (2.0, 1), (6.0, 1)] {
+            let (victim, goodput) = beside_flood(queues, total, victim_caller, 1);
+            println!(
+                "beside {queues} queues at {total}, caller {victim_caller}: {} of {} refused, \
+                 goodput of the others {goodput:.3}",
+                victim.refused,
+                victim.refused + victim.answered_ms.len() as u64,
+            );
+            assert_eq!(victim.refused, 0, "{queues} {total} {victim_caller}");
+            assert!(victim.answered_ms.len() >= 15);
+            let refusals = (total - 1.0) * REFUSAL / HANDLER;
+            assert!(goodput >= 0.94 - refusals, "{queues} {total} {goodput}");
         }
     }
 }

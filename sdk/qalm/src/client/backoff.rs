@@ -19,7 +19,7 @@ pub(super) fn wait(refused: &Refused, attempt: u32, jitter: f64) -> Option<Durat
     }
     match refused.retry {
         RetryAdvice::Never => None,
-        RetryAdvice::After(wish) => Some(wish.mul_f64(1.0 + SPREAD * jitter)),
+        RetryAdvice::After(wish) => Some(wish.saturating_add(wish.mul_f64(SPREAD * jitter))),
         RetryAdvice::Unsaid => {
             let longest = FIRST.saturating_mul(1 << attempt.min(16)).min(LONGEST);
             // From half of it, so that no attempt follows at once.
@@ -41,6 +41,12 @@ mod tests {
         let wish = Duration::from_millis(400);
         let wait = |jitter| wait(&refused(RetryAdvice::After(wish)), 5, jitter).unwrap();
         assert_eq!((wait(0.0), wait(1.0)), (wish, Duration::from_millis(500)));
+    }
+
+    #[test]
+    fn no_wish_is_too_long_to_reckon_with() {
+        let forever = refused(RetryAdvice::After(Duration::MAX));
+        assert_eq!(wait(&forever, 0, 1.0), Some(Duration::MAX));
     }
 
     #[test]

@@ -146,7 +146,8 @@ impl Shared {
             return None;
         }
         let wait = backoff::wait(&refused, attempt, self.jitter.next())?;
-        let in_time = ends.is_none_or(|ends| Instant::now() + wait < ends);
+        let again_at = Instant::now().checked_add(wait);
+        let in_time = ends.is_none_or(|ends| again_at.is_some_and(|at| at < ends));
         (in_time && wait <= self.settings.longest_wait).then_some(wait)
     }
 

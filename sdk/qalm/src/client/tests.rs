@@ -18,7 +18,7 @@ use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 
 use super::*;
 use crate::context::Context;
-use crate::headers::{CRITICALITY, RETRY_AFTER_MS, SHED_LEVEL, SHED_REASON};
+use crate::headers::{CRITICALITY, RETRY_AFTER, RETRY_AFTER_MS, SHED_LEVEL, SHED_REASON};
 
 type Call = Request<Full<Bytes>>;
 
@@ -266,6 +266,19 @@ async fn nothing_is_repeated_for_which_nobody_waits() {
     let (answer, calls) = once(vec![Ok(Response::new(()))], over).await;
     let error = answer.unwrap_err();
     assert_eq!((error.downcast_ref::<NotSent>().unwrap().why(), calls), (Why::Expired, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_wait_that_a_callee_names_ends_its_caller() {
+    let deadline = Some(Instant::now() + Duration::from_secs(1));
+    let feature = of_level(Criticality::Feature);
+    for context in [feature, Context { deadline, ..feature }] {
+        for seconds in ["18446744073709551615", "9000000000000000000"] {
+            let answers = vec![Ok(refusal(&[(RETRY_AFTER, seconds)])), Ok(Response::new(()))];
+            let (answer, calls) = once(answers, context).await;
+            assert_eq!((answer.unwrap().status(), calls), (StatusCode::SERVICE_UNAVAILABLE, 1));
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

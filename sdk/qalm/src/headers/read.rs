@@ -89,7 +89,7 @@ fn cohort(text: &str) -> Option<Cohort> {
     digits(text, 3).and_then(|it| u8::try_from(it).ok()).and_then(Cohort::from_number)
 }
 
-pub(super) fn millis(text: &str) -> Option<Duration> {
+fn millis(text: &str) -> Option<Duration> {
     digits(text, 10).filter(|&it| it <= MAX_DEADLINE_MS).map(Duration::from_millis)
 }
 

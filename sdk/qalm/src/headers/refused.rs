@@ -5,8 +5,10 @@ use std::time::Duration;
 use http::HeaderMap;
 use plimsoll_shedding::Criticality;
 
-use super::read::millis;
 use super::{GRPC_RETRY_PUSHBACK_MS, RETRY_AFTER, RETRY_AFTER_MS, SHED_LEVEL, SHED_REASON};
+
+/// No wait is longer, whatever is said: nobody tries again after 24 days.
+const LONGEST: Duration = Duration::from_secs(24 * 24 * 3600);
 
 /// The reason that is no shedding: nobody waits for the answer any more.
 const EXPIRED: &str = "expired";
@@ -47,12 +49,20 @@ impl Refused {
 
 fn retry(headers: &HeaderMap) -> RetryAdvice {
     if headers.contains_key(GRPC_RETRY_PUSHBACK_MS) {
-        let wait = text(headers, GRPC_RETRY_PUSHBACK_MS).and_then(millis);
+        let wait = wait(headers, GRPC_RETRY_PUSHBACK_MS, Duration::from_millis);
         return wait.map_or(RetryAdvice::Never, RetryAdvice::After);
     }
-    let exact = text(headers, RETRY_AFTER_MS).and_then(millis);
-    let whole = || text(headers, RETRY_AFTER)?.parse().ok().map(Duration::from_secs);
+    let exact = wait(headers, RETRY_AFTER_MS, Duration::from_millis);
+    let whole = || wait(headers, RETRY_AFTER, Duration::from_secs);
     exact.or_else(whole).map_or(RetryAdvice::Unsaid, RetryAdvice::After)
+}
+
+/// A number in plain digits, at most [`LONGEST`]; Rust would take a plus sign too.
+fn wait(headers: &HeaderMap, name: &str, of: fn(u64) -> Duration) -> Option<Duration> {
+    let text = text(headers, name)?;
+    let is_number = !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+    // Digits that fit no integer ask for a long wait too.
+    is_number.then(|| of(text.parse().unwrap_or(u64::MAX)).min(LONGEST))
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
@@ -97,5 +107,22 @@ mod tests {
         assert_eq!(retry(&[(GRPC_RETRY_PUSHBACK_MS, "-1")]), RetryAdvice::Never);
         assert_eq!(retry(&[(GRPC_RETRY_PUSHBACK_MS, "soon")]), RetryAdvice::Never);
         assert_eq!(retry(&[(RETRY_AFTER, "Wed, 21 Oct 2026 07:28:00 GMT")]), RetryAdvice::Unsaid);
+    }
+
+    #[test]
+    fn no_wait_is_longer_than_anybody_waits() {
+        for (name, value) in [
+            (RETRY_AFTER, "18446744073709551615"),
+            (RETRY_AFTER, "99999999999999999999999999"),
+            (RETRY_AFTER_MS, "9000000000000000000"),
+            (GRPC_RETRY_PUSHBACK_MS, "99999999999"),
+        ] {
+            let refused = read(&[(SHED_REASON, "overload"), (name, value)]).unwrap();
+            assert_eq!(refused.retry, RetryAdvice::After(LONGEST), "{name}: {value}");
+        }
+        for value in ["+5", "-5", "", "5 s"] {
+            let refused = read(&[(SHED_REASON, "overload"), (RETRY_AFTER, value)]).unwrap();
+            assert_eq!(refused.retry, RetryAdvice::Unsaid, "{value:?}");
+        }
     }
 }

@@ -1,32 +1,42 @@
 //! Where a request goes, as far as the request itself tells.
 
-use http::{Extensions, HeaderMap, Method, Request, header};
+use std::borrow::Cow;
+
+use http::{Extensions, HeaderMap, Method, Request, Version, header};
+
+use super::path::normal;
 
 /// Where a request goes, before it is known which endpoint that is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Address<'a> {
     /// `None`: gRPC, or a method that HTTP does not define and anybody may invent.
     pub(super) method: Option<&'a Method>,
     pub(super) path: Path<'a>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Path<'a> {
     /// What the application's router matched.
     Route(&'a str),
-    Grpc(&'a str),
-    Raw(&'a str),
+    /// In its normal form, and so is the next: a path means the same however it is
+    /// spelled.
+    Grpc(Cow<'a, str>),
+    Raw(Cow<'a, str>),
 }
 
 impl<'a> Address<'a> {
     pub(super) fn of<B>(request: &'a Request<B>) -> Self {
-        let path = request.uri().path();
-        if is_grpc(request.headers()) {
-            return Self { method: None, path: Path::Grpc(path) };
-        }
         let method = Some(request.method()).filter(|method| is_standard(method));
         let route = route(request.extensions());
+        let path = normal(request.uri().path());
+        if is_grpc(request, &path) && route.is_none_or(|route| route.contains("{*")) {
+            return Self { method: None, path: Path::Grpc(path) };
+        }
         Self { method, path: route.map_or(Path::Raw(path), Path::Route) }
+    }
+
+    pub(super) fn is_grpc(&self) -> bool {
+        matches!(self.path, Path::Grpc(_))
     }
 }
 
@@ -40,9 +50,22 @@ fn route(_: &Extensions) -> Option<&str> {
     None
 }
 
-pub(super) fn is_grpc(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE);
-    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))
+/// A header alone makes no gRPC call: who sends it must not choose another endpoint
+/// by it.
+fn is_grpc<B>(request: &Request<B>, path: &str) -> bool {
+    let called = request.method() == Method::POST && request.version() == Version::HTTP_2;
+    let mut segments = path.split('/').skip(1);
+    let two = segments.next().is_some_and(|service| !service.is_empty())
+        && segments.next().is_some_and(|method| !method.is_empty())
+        && segments.next().is_none();
+    called && two && speaks_grpc(request.headers())
+}
+
+/// The content is that of gRPC, not of gRPC-Web.
+pub(super) fn speaks_grpc(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).map(|kind| kind.as_bytes());
+    let rest = kind.and_then(|kind| kind.strip_prefix(b"application/grpc"));
+    rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';' | b' ')))
 }
 
 fn is_standard(method: &Method) -> bool {

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
-use crate::handling::Handling;
+use super::holds::Hold;
 
 pub(super) use progress::{Progress, grpc_failed};
 
@@ -41,14 +41,14 @@ pin_project! {
 /// A handler whose answer is still being produced.
 #[derive(Debug)]
 struct Running {
-    handling: Handling,
+    hold: Hold,
     progress: Progress,
 }
 
 impl<B> QalmBody<B> {
-    /// The handler's body. `handling` is `None` once the place was given back.
-    pub(super) fn passed(body: B, handling: Option<(Handling, Progress)>) -> Self {
-        let running = handling.map(|(handling, progress)| Running { handling, progress });
+    /// The handler's body. `hold` is `None` once the place was given back.
+    pub(super) fn passed(body: B, hold: Option<(Hold, Progress)>) -> Self {
+        let running = hold.map(|(hold, progress)| Running { hold, progress });
         Self { kind: Kind::Passed { body, running } }
     }
 
@@ -69,11 +69,14 @@ impl<B: Body<Data = Bytes>> Body for QalmBody<B> {
             KindProjection::Said { text } => Poll::Ready(text.take().map(|it| Ok(Frame::data(it)))),
             KindProjection::Passed { mut body, running } => {
                 let polled = body.as_mut().poll_frame(cx);
-                if let Some(it) = running
-                    && let Some(outcome) = it.progress.after(&polled, body.is_end_stream(), cx)
-                    && let Some(it) = running.take()
-                {
-                    it.handling.finish(outcome);
+                if let Some(it) = running {
+                    match it.progress.after(&polled, body.is_end_stream(), cx) {
+                        None => it.hold.asked(polled.is_pending()),
+                        Some(outcome) => {
+                            it.hold.finish(outcome);
+                            *running = None;
+                        }
+                    }
                 }
                 polled
             }

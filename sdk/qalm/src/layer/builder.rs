@@ -118,6 +118,7 @@ impl QalmLayerBuilder {
                 sampler: Sampler::new(self.signals),
                 bad_headers: BadHeaders::default(),
                 cohorts: Cohorts::default(),
+                holds: Arc::default(),
                 #[cfg(feature = "metrics")]
                 facade: super::metrics::Facade::default(),
             }),

@@ -10,9 +10,10 @@ use plimsoll_shedding::policy::CallerSource;
 use super::endpoint::Endpoint;
 use super::source::InForce;
 
-/// Endpoints that have a queue and a label of their own; the rest share one.
-/// As many paths are remembered.
-pub(super) const MAX_ENDPOINTS: usize = 1000;
+/// Paths that nobody has described and that have an endpoint of their own; the rest
+/// share one. What the policy describes and what a router matches comes on top:
+/// whoever makes paths up does not choose their number.
+const MAX_MADE_UP: usize = 1000;
 
 /// Where to look for the caller's name.
 #[derive(Clone, Debug)]
@@ -49,14 +50,14 @@ pub(super) struct Directory {
     pub(super) rest: Arc<Endpoint>,
     pub(super) by_name: HashMap<Arc<str>, Arc<Endpoint>>,
     by_path: HashMap<Box<str>, Vec<Way>>,
-    paths: usize,
+    made_up: usize,
 }
 
 impl Directory {
     pub(super) fn new(policy: InForce, rest: Arc<Endpoint>) -> Self {
         let caller_from = policy.policy().caller_from.iter().filter_map(source).collect();
         let by_name = HashMap::from([(Arc::clone(rest.name()), Arc::clone(&rest))]);
-        Self { policy, caller_from, rest, by_name, by_path: HashMap::new(), paths: 0 }
+        Self { policy, caller_from, rest, by_name, by_path: HashMap::new(), made_up: 0 }
     }
 
     pub(super) fn find(&self, method: Option<&Method>, path: &str) -> Option<&Arc<Endpoint>> {
@@ -68,12 +69,15 @@ impl Directory {
         self.by_name.insert(Arc::clone(endpoint.name()), Arc::clone(endpoint));
     }
 
-    /// Remembers where a path leads, while there is room.
+    /// Whether there is room for one more way of that kind.
+    pub(super) fn has_room(&self, kind: Kind) -> bool {
+        kind == Kind::Route || self.made_up < MAX_MADE_UP
+    }
+
+    /// Remembers where a path leads.
     pub(super) fn remember(&mut self, path: &str, way: Way) {
-        if self.paths < MAX_ENDPOINTS && self.find(way.method.as_ref(), path).is_none() {
-            self.by_path.entry(path.into()).or_default().push(way);
-            self.paths += 1;
-        }
+        self.made_up += usize::from(way.kind != Kind::Route);
+        self.by_path.entry(path.into()).or_default().push(way);
     }
 
     pub(super) fn ways(&self) -> impl Iterator<Item = (&str, &Way)> {

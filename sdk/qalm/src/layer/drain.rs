@@ -10,6 +10,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Buf;
+use http::{Request, Version, header};
 use http_body::Body;
 use pin_project_lite::pin_project;
 use tokio::time::Sleep;
@@ -37,12 +38,19 @@ pin_project! {
         time: Duration,
         // Made only for a body that does not come at once.
         patience: Option<Pin<Box<Sleep>>>,
+        // Its sender waits to be asked for it, and is not.
+        unwanted: bool,
     }
 }
 
 impl<B> Drain<B> {
-    pub(super) fn new(body: B, bounds: DrainBounds) -> Self {
-        Self { body, left: bounds.bytes, time: bounds.time, patience: None }
+    /// On HTTP/1.1, whoever expects to be asked for the body before he sends it is
+    /// told at once: reading would ask him.
+    pub(super) fn new(request: Request<B>, bounds: DrainBounds) -> Self {
+        let expects = request.headers().contains_key(header::EXPECT);
+        let unwanted = expects && request.version() < Version::HTTP_2;
+        let DrainBounds { bytes: left, time } = bounds;
+        Self { body: request.into_body(), left, time, patience: None, unwanted }
     }
 }
 
@@ -51,7 +59,7 @@ impl<B: Body> Future for Drain<B> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
-        while !this.body.is_end_stream() {
+        while !*this.unwanted && !this.body.is_end_stream() {
             let Poll::Ready(frame) = this.body.as_mut().poll_frame(cx) else {
                 let patience =
                     this.patience.get_or_insert_with(|| Box::pin(tokio::time::sleep(*this.time)));

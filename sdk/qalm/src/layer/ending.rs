@@ -5,27 +5,28 @@ use http::{HeaderMap, Method, Response, StatusCode, header};
 use http_body::Body;
 use plimsoll_shedding::verdict::Outcome;
 
+use super::address::speaks_grpc;
 use super::body::{Progress, QalmBody, grpc_failed};
 use super::protection::Visit;
 use crate::handling::Handling;
 
-/// The handler's answer. Its body goes on holding the place unless the head
+/// The handler's answer; `handling` is `None` once the place was given back. Its body goes on holding the place unless the head
 /// already says how it ends.
 pub(super) fn passed<R: Body<Data = Bytes>>(
     response: Response<R>,
-    handling: Handling,
+    handling: Option<Handling>,
     visit: &Visit,
 ) -> Response<QalmBody<R>> {
-    if proves(&response) {
+    if proves(&response, visit.grpc) {
         visit.prove();
     }
-    let rest = match ending(&response, visit) {
+    let rest = handling.and_then(|handling| match ending(&response, visit) {
         Some(outcome) => {
             handling.finish(outcome);
             None
         }
-        None => Some((handling, Progress::new(expected(&response)))),
-    };
+        None => Some((visit.answering(handling), Progress::new(expected(&response)))),
+    });
     response.map(|body| QalmBody::passed(body, rest))
 }
 
@@ -57,8 +58,10 @@ fn expected<R: Body>(response: &Response<R>) -> Option<u64> {
 }
 
 /// A handler is there: the answer is none of those that routers give by themselves.
-fn proves<R>(response: &Response<R>) -> bool {
-    let grpc = response.headers().get("grpc-status");
+/// That of a gRPC call speaks gRPC: whoever says that his request is one makes it none.
+fn proves<R>(response: &Response<R>, grpc: bool) -> bool {
+    let status = response.headers().get("grpc-status");
     let answered = response.status().as_u16() < 400;
-    answered && grpc.is_none_or(|status| status.as_bytes() == b"0")
+    let fits = !grpc || speaks_grpc(response.headers());
+    answered && fits && status.is_none_or(|status| status.as_bytes() == b"0")
 }

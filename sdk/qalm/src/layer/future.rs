@@ -4,6 +4,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -17,7 +18,9 @@ use super::answer::Answer;
 use super::body::QalmBody;
 use super::drain::Drain;
 use super::ending::passed;
+use super::holds::Hold;
 use super::protection::{Entry, Visit};
+use super::upload;
 use crate::gate::{Place, Waiting};
 use crate::handling::Handling;
 
@@ -36,9 +39,26 @@ pin_project! {
     #[project = StateProjection]
     enum State<S, B, F> {
         Bypassed { #[pin] future: F },
-        Running { #[pin] future: F, running: Option<(Handling, Visit)> },
+        Running { #[pin] future: F, running: Option<(Running, Visit)> },
         Waiting { #[pin] waiting: Waiting, parked: Option<Parked<S, B>> },
         Refusing { #[pin] drain: Drain<B>, answer: Answer },
+    }
+}
+
+/// A handler that runs.
+enum Running {
+    /// Everything that it was asked is there.
+    Alone(Handling),
+    /// Its request may still be on its way.
+    Receiving(Receiving),
+}
+
+/// Gives the place back when the future is dropped, whoever still has the body.
+struct Receiving(Arc<Hold>);
+
+impl Drop for Receiving {
+    fn drop(&mut self) {
+        drop(self.0.take());
     }
 }
 
@@ -63,6 +83,7 @@ impl Drop for Waiter {
 impl<S, B> QalmFuture<S, B>
 where
     S: Service<Request<B>> + Clone,
+    B: Body + 'static,
 {
     /// Starts what was decided at once.
     pub(super) fn new(entry: Entry, request: Request<B>, inner: &mut S) -> Self {
@@ -77,7 +98,7 @@ where
                 State::Waiting { waiting, parked: Some(parked) }
             }
             Entry::Refused(answer, bounds) => {
-                State::Refusing { drain: Drain::new(request.into_body(), bounds), answer }
+                State::Refusing { drain: Drain::new(request, bounds), answer }
             }
         };
         Self { state }
@@ -87,19 +108,46 @@ where
 fn run<S, B>(
     handling: Handling,
     visit: Visit,
-    request: Request<B>,
+    mut request: Request<B>,
     inner: &mut S,
 ) -> State<S, B, S::Future>
 where
     S: Service<Request<B>>,
+    B: Body + 'static,
 {
+    visit.tell(request.headers_mut());
+    let running = if request.body().is_end_stream() {
+        Running::Alone(handling)
+    } else {
+        let hold = Arc::new(visit.sending(handling));
+        upload::watch(&mut request, &hold);
+        Running::Receiving(Receiving(hold))
+    };
     let future = visit.context.enter(|| inner.call(request));
-    State::Running { future, running: Some((handling, visit)) }
+    State::Running { future, running: Some((running, visit)) }
+}
+
+impl Running {
+    fn started(&mut self) {
+        match self {
+            Self::Alone(handling) => handling.started(),
+            Self::Receiving(Receiving(hold)) => hold.started(),
+        }
+    }
+
+    /// The head of the answer is there. `None`: the place was given back before.
+    fn answers(self) -> Option<Handling> {
+        match self {
+            Self::Alone(handling) => Some(handling),
+            Self::Receiving(receiving) => receiving.0.take(),
+        }
+    }
 }
 
 impl<S, B> Parked<S, B>
 where
     S: Service<Request<B>>,
+    B: Body + 'static,
 {
     fn decided(mut self, verdict: Result<Place, Refusal>) -> Option<State<S, B, S::Future>> {
         let visit = self.waiter.0.take()?;
@@ -107,7 +155,7 @@ where
             Ok(place) => run(visit.admitted(place), visit, self.request, &mut self.inner),
             Err(refusal) => {
                 let (answer, bounds) = visit.refused(refusal);
-                State::Refusing { drain: Drain::new(self.request.into_body(), bounds), answer }
+                State::Refusing { drain: Drain::new(self.request, bounds), answer }
             }
         })
     }
@@ -116,7 +164,7 @@ where
 impl<S, B, R> Future for QalmFuture<S, B>
 where
     S: Service<Request<B>, Response = Response<R>>,
-    B: Body,
+    B: Body + 'static,
     R: Body<Data = Bytes>,
 {
     type Output = Result<Response<QalmBody<R>>, S::Error>;
@@ -130,11 +178,11 @@ where
                     return Poll::Ready(Ok(response.map(|body| QalmBody::passed(body, None))));
                 }
                 StateProjection::Running { future, running } => {
-                    let Some((handling, visit)) = running.as_mut() else { return Poll::Pending };
-                    handling.started();
+                    let Some((handler, visit)) = running.as_mut() else { return Poll::Pending };
+                    handler.started();
                     let response = ready!(visit.context.enter(|| future.poll(cx)));
-                    let Some((handling, visit)) = running.take() else { return Poll::Pending };
-                    return Poll::Ready(Ok(passed(response?, handling, &visit)));
+                    let Some((handler, visit)) = running.take() else { return Poll::Pending };
+                    return Poll::Ready(Ok(passed(response?, handler.answers(), &visit)));
                 }
                 StateProjection::Waiting { waiting, parked } => {
                     let verdict = ready!(waiting.poll(cx));

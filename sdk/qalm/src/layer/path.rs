@@ -1,5 +1,8 @@
-//! A name for a path that nobody described: what looks like an identifier is
-//! masked, so that there are as many names as there are handlers.
+//! Paths as the policy and the metrics know them: in one spelling, and, if nobody
+//! described them, with what looks like an identifier masked, so that there are as
+//! many names as there are handlers.
+
+use std::borrow::Cow;
 
 /// What stands for an identifier.
 const MASK: &str = "{id}";
@@ -7,6 +10,62 @@ const MASK: &str = "{id}";
 const MAX_SEGMENT_BYTES: usize = 32;
 /// More segments than this are not told apart.
 const MAX_SEGMENTS: usize = 8;
+
+/// The one spelling of a path: unreserved characters are not encoded (RFC 3986,
+/// section 6.2.2.2), dot segments are resolved (5.2.4), slashes are single.
+pub(crate) fn normal(path: &str) -> Cow<'_, str> {
+    if !path.starts_with('/') || is_normal(path) {
+        return Cow::Borrowed(path);
+    }
+    let decoded = decoded(path);
+    let mut segments: Vec<&str> = Vec::new();
+    for segment in decoded.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => drop(segments.pop()),
+            segment => segments.push(segment),
+        }
+    }
+    let is_folder = ["/", "/.", "/.."].iter().any(|end| decoded.ends_with(end));
+    let end = if is_folder && !segments.is_empty() { "/" } else { "" };
+    Cow::Owned(format!("/{}{end}", segments.join("/")))
+}
+
+/// There is no other way to read it, whatever its reader decodes.
+pub(crate) fn is_plain(path: &str) -> bool {
+    normal(path) == path && !path.contains(['%', '\\', ';'])
+}
+
+fn is_normal(path: &str) -> bool {
+    let suspicious = |pair: &[u8]| pair[0] == b'/' && matches!(pair[1], b'/' | b'.');
+    !path.contains('%') && !path.as_bytes().windows(2).any(suspicious)
+}
+
+/// Without the encoding of characters that need none.
+fn decoded(path: &str) -> String {
+    let mut text = String::with_capacity(path.len());
+    let mut rest = path;
+    while let Some((before, after)) = rest.split_once('%') {
+        text.push_str(before);
+        let digits = after.get(..2).filter(|it| it.bytes().all(|c| c.is_ascii_hexdigit()));
+        let code = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match code.filter(|&code| is_unreserved(code)) {
+            Some(code) => {
+                text.push(char::from(code));
+                rest = &after[2..];
+            }
+            None => {
+                text.push('%');
+                rest = after;
+            }
+        }
+    }
+    text + rest
+}
+
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
+}
 
 /// `/v1/users/17/orders` becomes `/v1/users/{id}/orders`.
 pub(crate) fn masked(path: &str) -> String {
@@ -24,7 +83,7 @@ pub(crate) fn masked(path: &str) -> String {
 
 /// Numbers, UUIDs, hashes, tokens: no person would give a handler such a name.
 fn is_identifier(segment: &str) -> bool {
-    let plain = segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte));
+    let plain = segment.bytes().all(is_unreserved);
     !segment.is_empty() && (!plain || segment.len() > MAX_SEGMENT_BYTES || is_number(segment))
 }
 
@@ -39,6 +98,32 @@ fn is_number(segment: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn however_it_is_spelled_a_path_is_the_same() {
+        let cases = [
+            ("/low/x", "/low/x"),
+            ("/%6cow/x", "/low/x"),
+            ("//low///x", "/low/x"),
+            ("/a/../low/./x", "/low/x"),
+            ("/grpc.health.v1.Health/%2e%2E/low/x", "/low/x"),
+            ("/../../low/", "/low/"),
+            ("/low/x/..", "/low/"),
+            ("/..", "/"),
+            ("//", "/"),
+            ("/a%2Fb%", "/a%2Fb%"),
+            ("/a%2", "/a%2"),
+            ("/%+41/%é", "/%+41/%é"),
+            ("/.well-known/x", "/.well-known/x"),
+            ("*", "*"),
+            ("", ""),
+        ];
+        for (path, same) in cases {
+            assert_eq!(normal(path), same, "{path}");
+            assert_eq!(normal(same), same, "{path}");
+        }
+        assert!(is_plain("/healthz") && !is_plain("/healthz/..%2flow") && !is_plain("//healthz"));
+    }
 
     #[test]
     fn identifiers_are_masked_and_words_are_not() {

@@ -4,22 +4,24 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use http::{Method, Request};
+use http::{HeaderMap, Method, Request};
 use http_body::Body;
 use plimsoll_shedding::Criticality;
 use plimsoll_shedding::request::Request as Arrival;
 use plimsoll_shedding::verdict::Refusal;
 use tokio::time::Instant;
 
-use super::address::{Address, is_grpc};
+use super::address::Address;
 use super::answer::{Answer, ShedStatus};
 use super::directory::Directory;
 use super::drain::DrainBounds;
 use super::endpoint::Endpoint;
+use super::holds::{Hold, Holds};
 use super::incoming::{self, Cohorts};
 use super::recent::{Recent, Refusals};
 use super::registry::{Found, Registry, Unproven};
 use super::source::PolicySource;
+use super::told;
 use crate::context::Context;
 use crate::figures::{Event, LaneFigures};
 use crate::gate::{Admission, Gate, Place, Waiting};
@@ -50,6 +52,7 @@ pub(super) struct Protection {
     pub(super) sampler: Sampler,
     pub(super) bad_headers: BadHeaders,
     pub(super) cohorts: Cohorts,
+    pub(super) holds: Arc<Holds>,
     #[cfg(feature = "metrics")]
     pub(super) facade: super::metrics::Facade,
 }
@@ -91,7 +94,9 @@ impl Protection {
         #[cfg(feature = "metrics")]
         self.facade.ensure(self);
         let directory = self.directory();
-        let Found { endpoint, unproven } = self.registry.find(&directory, &Address::of(request));
+        let address = Address::of(request);
+        let Found { endpoint, unproven } =
+            self.registry.find(&directory, &address, request.uri().path());
         if endpoint.is_bypassed() {
             endpoint.figures.bypassed.fetch_add(1, Ordering::Relaxed);
             return Entry::Bypassed;
@@ -117,7 +122,7 @@ impl Protection {
             context: Context { level, cohort, deadline },
             lane: lane.figures,
             level,
-            grpc: is_grpc(request.headers()),
+            grpc: address.is_grpc(),
             method: request.method().clone(),
             endpoint,
             unproven,
@@ -149,6 +154,21 @@ impl Visit {
         self.note(refusal, false);
         let AnswerSettings { status, drain } = self.protection.answers;
         (Answer { refusal, grpc: self.grpc, status }, drain)
+    }
+
+    /// Puts right what the caller said of it.
+    pub(super) fn tell(&self, headers: &mut HeaderMap) {
+        told::tell(&self.context, headers);
+    }
+
+    /// Its body is still on its way.
+    pub(super) fn sending(&self, handling: Handling) -> Hold {
+        self.protection.holds.sending(handling)
+    }
+
+    /// Its answer has begun.
+    pub(super) fn answering(&self, handling: Handling) -> Hold {
+        self.protection.holds.answering(handling)
     }
 
     /// A handler has answered it.

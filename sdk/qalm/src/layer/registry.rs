@@ -8,14 +8,14 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, Guard};
 use http::Method;
 use parking_lot::Mutex;
-use plimsoll_shedding::policy::{EndpointRules, Table};
+use plimsoll_shedding::policy::Table;
 use plimsoll_shedding::request::QueueIndex;
 use plimsoll_shedding::settings::QueueSettings;
 
 use super::address::{Address, Path, name};
-use super::directory::{Directory, Kind, MAX_ENDPOINTS, Way};
-use super::endpoint::Endpoint;
-use super::path::masked;
+use super::directory::{Directory, Kind, Way};
+use super::endpoint::{Endpoint, Rules};
+use super::path::{is_plain, masked};
 use super::source::InForce;
 use crate::callers::Callers;
 use crate::figures::Figures;
@@ -23,6 +23,8 @@ use crate::gate::Gate;
 
 /// The name that endpoints without one of their own share.
 const REST: &str = "other";
+/// Their queue, unless a group takes them: no group can have this name.
+const REST_QUEUE: &str = "(other)";
 
 type Queues = HashMap<Arc<str>, (QueueIndex, QueueSettings)>;
 
@@ -57,8 +59,9 @@ impl Registry {
     pub(super) fn new(gate: Gate, cores: u32, policy: InForce) -> Self {
         let (callers, figures) = (Callers::default(), Arc::<Figures>::default());
         let mut queues = Queues::new();
+        callers.describe(policy.policy());
         let maker = Maker { gate: &gate, callers: &callers, figures: &figures, table: &policy };
-        let rest = maker.endpoint(&mut queues, REST);
+        let rest = maker.rest(&mut queues);
         gate.set_service(policy.service_settings(cores));
         let directory = Directory::new(policy, rest);
         Self {
@@ -75,8 +78,22 @@ impl Registry {
         self.directory.load()
     }
 
-    pub(super) fn find(&self, directory: &Directory, address: &Address<'_>) -> Found {
-        let (Path::Route(path) | Path::Grpc(path) | Path::Raw(path)) = address.path;
+    /// Where a request goes that was sent to the raw path `sent`. Only who spells
+    /// the path of a bypass as it is passes by: what is behind may read another
+    /// spelling as another path.
+    pub(super) fn find(&self, directory: &Directory, address: &Address<'_>, sent: &str) -> Found {
+        let found = self.find_any(directory, address);
+        if found.endpoint.is_bypassed() && !is_plain(sent) {
+            return Found { endpoint: Arc::clone(&directory.rest), unproven: None };
+        }
+        found
+    }
+
+    fn find_any(&self, directory: &Directory, address: &Address<'_>) -> Found {
+        let path: &str = match &address.path {
+            Path::Route(path) => path,
+            Path::Grpc(path) | Path::Raw(path) => path,
+        };
         match directory.find(address.method, path) {
             Some(endpoint) => Found { endpoint: Arc::clone(endpoint), unproven: None },
             None => self.find_new(directory, address),
@@ -85,14 +102,13 @@ impl Registry {
 
     fn find_new(&self, directory: &Directory, address: &Address<'_>) -> Found {
         let proven = |endpoint| Found { endpoint, unproven: None };
-        match address.path {
+        match &address.path {
             Path::Route(route) => proven(self.add(address.method, route, Kind::Route)),
             Path::Grpc(path) => {
-                let endpoint = self.described(directory, None, path);
-                let endpoint = endpoint.unwrap_or_else(|| Arc::clone(&directory.rest));
+                let endpoint = self.as_http(directory, path);
                 let unproven = (!endpoint.is_bypassed()).then(|| Unproven {
                     method: None,
-                    path: path.into(),
+                    path: path.as_ref().into(),
                     kind: Kind::Grpc,
                 });
                 Found { endpoint, unproven }
@@ -102,6 +118,17 @@ impl Registry {
                 None => self.find_masked(directory, address.method, path),
             },
         }
+    }
+
+    /// Where a gRPC call goes that no handler of gRPC has answered yet: where it
+    /// would go as HTTP.
+    fn as_http(&self, directory: &Directory, path: &str) -> Arc<Endpoint> {
+        let method = Some(&Method::POST);
+        if let Some(endpoint) = directory.find(method, path) {
+            return Arc::clone(endpoint);
+        }
+        let described = self.described(directory, method, path);
+        described.unwrap_or_else(|| self.find_masked(directory, method, path).endpoint)
     }
 
     fn find_masked(&self, directory: &Directory, method: Option<&Method>, path: &str) -> Found {
@@ -127,7 +154,7 @@ impl Registry {
         }
         let mut queues = self.queues.lock();
         let mut directory = Directory::clone(&self.directory.load());
-        let endpoint = self.endpoint(&mut queues, &mut directory, pattern);
+        let endpoint = self.endpoint(&mut queues, &mut directory, pattern, Kind::Raw);
         self.directory.store(Arc::new(directory));
         Some(endpoint)
     }
@@ -137,25 +164,39 @@ impl Registry {
         self.add(it.method.as_ref(), &it.path, it.kind);
     }
 
+    /// The endpoint of that path from now on, while there is room.
     fn add(&self, method: Option<&Method>, path: &str, kind: Kind) -> Arc<Endpoint> {
+        let settled = |directory: &Directory| match directory.find(method, path) {
+            Some(endpoint) => Some(Arc::clone(endpoint)),
+            None => (!directory.has_room(kind)).then(|| Arc::clone(&directory.rest)),
+        };
+        if let Some(endpoint) = settled(&self.directory.load()) {
+            return endpoint;
+        }
         let mut queues = self.queues.lock();
         let mut directory = Directory::clone(&self.directory.load());
-        let endpoint = self.endpoint(&mut queues, &mut directory, &name(method, path));
+        if let Some(endpoint) = settled(&directory) {
+            return endpoint;
+        }
+        let endpoint = self.endpoint(&mut queues, &mut directory, &name(method, path), kind);
         let way = Way { method: method.cloned(), kind, endpoint: Arc::clone(&endpoint) };
         directory.remember(path, way);
         self.directory.store(Arc::new(directory));
         endpoint
     }
 
-    /// The endpoint of that name, or the shared one if there is no room.
-    fn endpoint(&self, queues: &mut Queues, to: &mut Directory, name: &str) -> Arc<Endpoint> {
+    /// The endpoint of that name.
+    fn endpoint(
+        &self,
+        queues: &mut Queues,
+        to: &mut Directory,
+        name: &str,
+        kind: Kind,
+    ) -> Arc<Endpoint> {
         if let Some(endpoint) = to.by_name.get(name) {
             return Arc::clone(endpoint);
         }
-        if to.by_name.len() >= MAX_ENDPOINTS || queues.len() >= MAX_ENDPOINTS {
-            return Arc::clone(&to.rest);
-        }
-        let endpoint = self.maker(&to.policy).endpoint(queues, name);
+        let endpoint = self.maker(&to.policy).endpoint(queues, name, kind);
         to.add(&endpoint);
         endpoint
     }
@@ -171,13 +212,15 @@ impl Registry {
         if before.policy.is(policy) {
             return;
         }
-        let rest = self.maker(policy).endpoint(&mut queues, REST);
+        self.callers.describe(policy.policy());
+        let rest = self.maker(policy).rest(&mut queues);
         self.gate.set_service(policy.service_settings(self.cores));
         let mut after = Directory::new(policy.clone(), rest);
         for (path, way) in before.ways() {
             let full_name = name(way.method.as_ref(), path);
             let pattern = policy.pattern_of(&full_name).filter(|_| way.kind == Kind::Raw);
-            let endpoint = self.endpoint(&mut queues, &mut after, pattern.unwrap_or(&full_name));
+            let own_name = pattern.unwrap_or(&full_name);
+            let endpoint = self.endpoint(&mut queues, &mut after, own_name, way.kind);
             after.remember(path, Way { endpoint, ..way.clone() });
         }
         self.directory.store(Arc::new(after));
@@ -193,20 +236,35 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    fn endpoint(&self, queues: &mut Queues, name: &str) -> Arc<Endpoint> {
-        let rules = self.table.endpoint(name);
-        let queue = self.queue(queues, &rules);
-        let name = Arc::from(name);
-        Arc::new(Endpoint::new(&name, rules, queue, self.callers, self.figures))
+    fn endpoint(&self, queues: &mut Queues, name: &str, kind: Kind) -> Arc<Endpoint> {
+        let own = self.table.endpoint(name);
+        let http = (kind == Kind::Grpc).then(|| self.table.endpoint(&as_http(name)));
+        let rules = Rules { own, http };
+        let queue = self.queue(queues, rules.queue_name(), rules.queue_settings());
+        self.made(name, rules, queue)
+    }
+
+    /// The endpoint of all paths that have none of their own.
+    fn rest(&self, queues: &mut Queues) -> Arc<Endpoint> {
+        let rules = Rules { own: self.table.endpoint(REST), http: None };
+        let group = rules.own.group().map(|at| &self.table.policy().groups[at.0 as usize]);
+        let shares = group.is_some_and(|group| !group.each);
+        let rest = Arc::from(REST_QUEUE);
+        let queue_name = if shares { rules.queue_name() } else { &rest };
+        let queue = self.queue(queues, queue_name, rules.queue_settings());
+        self.made(REST, rules, queue)
+    }
+
+    fn made(&self, name: &str, rules: Rules, queue: QueueIndex) -> Arc<Endpoint> {
+        Arc::new(Endpoint::new(&Arc::from(name), rules, queue, self.callers, self.figures))
     }
 
     /// The queue of that name, with these settings from now on.
-    fn queue(&self, queues: &mut Queues, rules: &EndpointRules) -> QueueIndex {
-        let settings = rules.queue_settings();
-        match queues.get_mut(rules.queue_name()) {
+    fn queue(&self, queues: &mut Queues, name: &Arc<str>, settings: QueueSettings) -> QueueIndex {
+        match queues.get_mut(name) {
             None => {
-                let index = self.gate.add_queue(rules.queue_name(), settings);
-                queues.insert(Arc::clone(rules.queue_name()), (index, settings));
+                let index = self.gate.add_queue(name, settings);
+                queues.insert(Arc::clone(name), (index, settings));
                 index
             }
             Some((index, known)) => {
@@ -218,4 +276,9 @@ impl Maker<'_> {
             }
         }
     }
+}
+
+/// What a gRPC method is called as HTTP.
+fn as_http(method: &str) -> String {
+    name(Some(&Method::POST), method)
 }

@@ -9,16 +9,12 @@ use super::{ResourceSignal, Tick};
 
 /// From this lag on shedding is wanted: the bound of DAGOR for a queue's average.
 const BEARABLE: Duration = Duration::from_millis(20);
-/// Timers have a grain of one millisecond, and fire up to one later.
-const GRAIN: Duration = Duration::from_millis(2);
-/// The part of a new measurement in the average: some 80 ms of memory.
-const WEIGHT: f64 = 0.125;
 
-/// Event-loop lag, averaged over about a tenth of a second.
+/// Event-loop lag, as each probe finds it: the shedder weighs them itself, and an
+/// average counted in probes would be slow just when probes are late.
 #[derive(Debug)]
 pub struct LagSignal {
     bearable: f64,
-    average: f64,
 }
 
 impl LagSignal {
@@ -29,7 +25,7 @@ impl LagSignal {
 
     /// Shedding is wanted from that lag on, at least a millisecond.
     pub fn bearing(lag: Duration) -> Self {
-        Self { bearable: lag.max(Duration::from_millis(1)).as_secs_f64(), average: 0.0 }
+        Self { bearable: lag.max(Duration::from_millis(1)).as_secs_f64() }
     }
 }
 
@@ -49,9 +45,7 @@ impl ResourceSignal for LagSignal {
     }
 
     fn measure(&mut self, tick: Tick) -> Option<f64> {
-        let late = tick.late.saturating_sub(GRAIN).as_secs_f64();
-        self.average += WEIGHT * (late - self.average);
-        Some(self.average / self.bearable)
+        Some(tick.late.as_secs_f64() / self.bearable)
     }
 }
 
@@ -60,13 +54,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_single_late_timer_is_no_lag_and_many_are() {
+    fn each_probe_counts_by_itself() {
         let mut signal = LagSignal::new();
-        let late = Tick { late: Duration::from_millis(100) };
-        assert!(signal.measure(late).unwrap() < 1.0);
-        let pressure = (0..20).filter_map(|_| signal.measure(late)).last();
-        assert!(pressure.unwrap() > 4.0);
-        let on_time = Tick { late: Duration::from_millis(1) };
-        assert!((0..60).filter_map(|_| signal.measure(on_time)).last().unwrap() < 0.01);
+        for (late, pressure) in [(0, 0.0), (100, 5.0), (20, 1.0), (0, 0.0)] {
+            let tick = Tick { late: Duration::from_millis(late) };
+            assert_eq!(signal.measure(tick), Some(pressure), "{late} ms");
+        }
     }
 }

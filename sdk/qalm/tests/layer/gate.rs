@@ -165,3 +165,41 @@ async fn thousands_that_come_wait_leave_and_panic_lose_no_place() {
     assert_eq!((inflight(&gate, queue), waiting(&gate, queue)), (0, 0));
     in_time(gate.admit(request(queue))).await.unwrap().finish(Outcome::Answered);
 }
+
+/// Waits with a deadline on one runtime after the gate's timer was started on
+/// another, which then is left as `leave` says.
+fn expires_after(leave: impl FnOnce(tokio::runtime::Runtime) -> Option<tokio::runtime::Runtime>) {
+    let (gate, queue) = gate_with(1);
+    let mut mortal = request(queue);
+    let one = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut two = tokio::runtime::Builder::new_multi_thread();
+    let two = two.worker_threads(1).enable_all().build().unwrap();
+    let held = two.block_on(gate.admit(mortal)).unwrap();
+    one.block_on(async {
+        let waits = gate.admit(mortal);
+        assert!(tokio::time::timeout(Duration::from_millis(1), waits).await.is_err());
+    });
+    mortal.deadline = Some(gate.deadline_in(Duration::from_millis(100)));
+    let other = gate.clone();
+    let waits = two.spawn(async move { other.admit(mortal).await });
+    while waiting(&gate, queue) == 0 {
+        std::thread::yield_now();
+    }
+    let left = leave(one);
+    let refusal = two.block_on(async { in_time(waits).await.unwrap().unwrap_err() });
+    assert_eq!(refusal.reason, Reason::Expired);
+    drop((left, held));
+}
+
+#[test]
+fn who_waits_is_told_though_the_runtime_of_the_timer_is_gone() {
+    expires_after(|runtime| {
+        drop(runtime);
+        None
+    });
+}
+
+#[test]
+fn who_waits_is_told_though_the_runtime_of_the_timer_stands_still() {
+    expires_after(Some);
+}

@@ -76,7 +76,7 @@ async fn an_admitted_call_passes_with_its_trailers() {
     until(|| inflight(&layer) == 0).await;
     let names: Vec<String> =
         layer.gate().queues().iter().map(|queue| queue.name.to_string()).collect();
-    assert_eq!(names, ["other", "/test.v1.Quotes/Get"]);
+    assert_eq!(names, ["(other)", "/test.v1.Quotes/Get"]);
 }
 
 #[tokio::test]

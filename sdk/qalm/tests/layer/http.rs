@@ -194,7 +194,7 @@ async fn paths_that_somebody_makes_up_get_no_queues() {
     }
     let names: Vec<String> =
         layer.gate().queues().iter().map(|queue| queue.name.to_string()).collect();
-    assert_eq!(names, ["other", "GET /users/{id}"]);
+    assert_eq!(names, ["(other)", "GET /users/{id}"]);
 }
 
 #[tokio::test]

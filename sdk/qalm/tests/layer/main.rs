@@ -11,6 +11,7 @@ mod certificate;
 mod gate;
 mod grpc;
 mod harness;
+mod hostile;
 mod http;
 mod policy;
 mod quotes;

@@ -55,6 +55,7 @@ async fn prometheus_reads_what_happened() {
 async fn the_debug_page_shows_queues_and_refusals() {
     let layer = busy_layer().await;
     let text = layer.debug().text();
+    assert!(text.starts_with("POLICY  none: the defaults\n"), "{text}");
     assert!(text.contains("GET /work/{id}"), "{text}");
     assert!(text.contains("shutting_down"), "{text}");
     let json: serde_json::Value = serde_json::from_str(&layer.debug().json()).unwrap();

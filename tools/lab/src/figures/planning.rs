@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use plimsoll_placement::plan::Scope;
-use plimsoll_placement::policy::Policy;
+use plimsoll_placement::policy::{Mode, Policy};
 use plimsoll_placement::snapshot::generate::{Size, generate};
 use plimsoll_placement::time::Time;
 
@@ -15,7 +15,8 @@ const RUNS: usize = 200;
 
 pub(super) fn measure() -> Vec<Figure> {
     let snapshot = generate("lognormal-1.5", 1, SIZE).unwrap_or_default();
-    let (view, policy) = (snapshot.view(), Policy::default());
+    let policy = Policy { mode: Mode::Greedy, ..Policy::default() };
+    let view = snapshot.view();
     let now = Time::from_millis(1_000_000);
     let mut moves = 0;
     let times = (0..RUNS).map(|_| {

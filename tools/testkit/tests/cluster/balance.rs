@@ -52,6 +52,7 @@ async fn nothing_moves_for_balance_while_it_is_frozen_but_lost_shards_do() {
 async fn a_new_executor_gets_work_and_a_leaving_one_gives_it_away() {
     let orders = Fixture::fixed("orders", 40)
         .quick()
+        .set("load_balancing_mode", "greedy")
         .set("load_balancing_greedy.per_shard_cooldown", "0s")
         .set("load_balancing_greedy.move_budget_proportion", "0.2");
     let (cluster, oracle) = (Cluster::start([orders]).await.unwrap(), Oracle::new());
@@ -111,6 +112,7 @@ async fn create_uneven(cluster: &Cluster) {
         ("beat", "100ms"),
         ("period", "100ms"),
         ("rebalance_cooldown", "50ms"),
+        ("load_balancing_mode", "greedy"),
         ("load_balancing_greedy.per_shard_cooldown", "1s"),
         ("load_balancing_greedy.move_budget_proportion", "0.1"),
         ("load_balancing_greedy.load_smoothing_time_constant", "1s"),

@@ -32,6 +32,7 @@ async fn a_host_drain_lasts_over_a_restart_and_ends_when_it_is_ended() {
     let orders = Fixture::fixed("orders", 12)
         .quick()
         .lease("4s")
+        .set("load_balancing_mode", "greedy")
         .set("load_balancing_greedy.per_shard_cooldown", "0s")
         .set("load_balancing_greedy.move_budget_proportion", "0.5");
     let (mut cluster, oracle) = (Cluster::start([orders]).await.unwrap(), Oracle::new());

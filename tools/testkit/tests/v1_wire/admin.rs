@@ -199,10 +199,10 @@ async fn settings_change_all_or_nothing_and_last_over_a_restart() {
 async fn a_plan_says_what_would_move_and_why_and_moves_nothing() {
     let (cluster, _sessions) = uneven().await;
     let before = cluster.describe("orders").await.unwrap().moves;
-    for mode in ["", "greedy", "naive", "ring"] {
+    for mode in ["", "adaptive", "greedy", "naive", "ring"] {
         let request = v1::PlanBalanceRequest { namespace: "orders".into(), mode: mode.into() };
         let plan = cluster.admin().plan_balance(request).await.unwrap().into_inner();
-        assert_eq!(plan.mode, if mode.is_empty() { "greedy" } else { mode });
+        assert_eq!(plan.mode, if mode.is_empty() { "adaptive" } else { mode });
         assert!(plan.before.is_some() && plan.after.is_some());
         assert!(plan.moves.iter().all(|step| !step.reason.is_empty() && step.from != step.to));
         assert!(!plan.moves.is_empty() || !plan.notes.is_empty(), "{mode}: {plan:?}");

@@ -60,7 +60,9 @@ fn offer_pairs(field: &Field<'_>, from: u32, to: u32, best: &mut Best) {
     let (there, back) = (field.shelf(from).books(), field.shelf(to));
     for &book in there.iter().take(BOOKS) {
         let leg = Leg { book, from, to };
-        best.offer(field, from, to, &[leg], Way::Detour);
+        // Up to there it evens them out, though one may end a little off the level.
+        let way = if book.load <= net { Way::Direct } else { Way::Detour };
+        best.offer(field, from, to, &[leg], way);
         let (below, above) = back.around(book.load - net);
         for book in [below, above].into_iter().flatten() {
             best.offer(field, from, to, &[leg, Leg { book, from: to, to: from }], Way::Detour);

@@ -33,7 +33,8 @@ struct Judge<'a> {
 impl Judge<'_> {
     fn judge(&self, rank: u32) -> Option<HeldHost> {
         let reason = self.reason(rank)?;
-        Some(held(self.draft, self.field.host(rank).executor, reason))
+        let held = held(self.draft, self.field.host(rank).executor, reason);
+        Some(HeldHost { share: Some(self.field.level), ..held })
     }
 
     fn reason(&self, rank: u32) -> Option<HoldReason> {

@@ -168,8 +168,10 @@ fn give(field: &Field<'_>, from: u32) -> Best {
         };
         let room = field.room(to);
         for &book in books {
-            if book.load <= room || field.may_overfill(to, book.load) {
-                best.offer(field, from, to, &[Leg { book, from, to }], way);
+            let leg = Leg { book, from, to };
+            let fits = book.load <= room || field.may_overfill(to, book.load);
+            if fits && (!is_lacking || field.is_worth_a_hole(&leg)) {
+                best.offer(field, from, to, &[leg], way);
             }
         }
     }

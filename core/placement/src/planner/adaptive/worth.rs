@@ -62,6 +62,13 @@ impl Worth {
         net * (2.0 * apart - net * drag)
     }
 
+    /// What it gains in the end to bring a host down from one load to the other,
+    /// with what leaves it spread so thin that it weighs nowhere.
+    pub(super) fn relief(&self, from: Side, to: Side) -> f64 {
+        let fall = (from.fullness() - to.fullness()) / self.level;
+        fall * fall * from.capacity / self.mean_capacity
+    }
+
     /// What moving a shard costs.
     pub(super) fn price(&self, way: Way, load: f64, cost: f64) -> f64 {
         way.price() * cost * (load / (self.level * self.mean_capacity) + PER_MOVE)

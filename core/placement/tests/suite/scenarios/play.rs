@@ -4,6 +4,7 @@
 //! mode naive                      ring, naive, adaptive or greedy (the default)
 //! set move_budget_proportion 0.1  a number, or seconds
 //! executor host-1 drained         open (the default), drained, leaving, silent
+//! executor host-2 open 3          a new one, open for 3 seconds
 //! shard orders host-1 5           owner (- for none), load (? for unmeasured),
 //! shard users - 5/7 fixed         smoothed/reported, then `fixed` or
 //! shard mail host-1 2 moved 30    seconds since it moved
@@ -28,7 +29,8 @@ use crate::rest::apply;
 
 /// What the commands of a script print.
 pub(super) fn play(script: &str) -> String {
-    let mut stage = Stage { now: Time::from_millis(1_000_000), ..Stage::default() };
+    let policy = Policy { mode: Mode::Greedy, ..Policy::default() };
+    let mut stage = Stage { now: Time::from_millis(1_000_000), policy, ..Stage::default() };
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
         stage.command(line);
     }
@@ -53,6 +55,11 @@ impl Stage {
             ["set", key, value] => self.set(key, value.parse().unwrap()),
             ["executor", id] => self.executor(id, "open"),
             ["executor", id, candidacy] => self.executor(id, candidacy),
+            ["executor", id, candidacy, seconds] => {
+                self.executor(id, candidacy);
+                let opened_at = Some(self.seconds_ago(seconds.parse().unwrap()));
+                self.view.executors.last_mut().unwrap().opened_at = opened_at;
+            }
             ["shard", key, owner, load, ref rest @ ..] => self.shard(key, owner, load, rest),
             ["shards", owner, ref loads @ ..] => self.shards(owner, loads),
             ["wait", seconds] => self.now += Duration::from_secs(seconds.parse().unwrap()),

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use plimsoll_shedding::settings::Enforcement;
+use plimsoll_shedding::state::State;
 
 use super::{kinds, level, mean, mix, over_seeds};
 use crate::simulation::{Scene, Source};
@@ -78,6 +79,57 @@ fn a_dry_run_counts_what_enforcing_refuses() {
             println!("{name} dry run at {total}: {ratio:.3}");
             assert!((0.95..=1.05).contains(&ratio), "{name} {total} {ratio}");
         }
+    }
+}
+
+#[test]
+fn a_dry_run_whose_handlers_hold_the_backlog_is_not_called_normal() {
+    for (name, queue) in kinds() {
+        let mut scene = mix(queue, 0.667, 2.0);
+        let capacity = scene.capacity();
+        scene.seconds = 12.0;
+        scene.sources[1].rates = vec![(0.0, 1.333 * capacity), (4.0, 0.32 * capacity)];
+        scene.sources.iter_mut().for_each(|it| it.enforcement = Enforcement::DryRun);
+        let records = over_seeds(&scene, 3);
+        for view in records.iter().map(|it| it.last_view) {
+            println!("{name} backlog: {} {:?}", view.state.as_str(), view.predicted_wait);
+            assert_ne!(view.state, State::Normal);
+            assert!(view.predicted_wait > Duration::from_secs(1));
+        }
+    }
+}
+
+#[test]
+fn a_dry_run_at_the_edge_counts_what_enforcing_refuses() {
+    for (name, queue) in kinds() {
+        let refused = [Enforcement::Enforce, Enforcement::DryRun].map(|enforcement| {
+            let mut scene = Scene::new(vec![queue]);
+            let capacity = scene.capacity();
+            scene.seconds = 12.0;
+            scene.sources = [(2, 0.375), (3, 0.375), (4, 0.5)]
+                .map(|(level, share)| Source::new(level, share * capacity))
+                .to_vec();
+            scene.sources.iter_mut().for_each(|it| it.enforcement = enforcement);
+            let records = over_seeds(&scene, 4);
+            mean(&records, |it| (it.all().refused + it.all().would_refuse) as f64)
+        });
+        let ratio = refused[1] / refused[0];
+        println!("{name} dry run at 1.25, three levels: {ratio:.3}");
+        assert!((0.95..=1.05).contains(&ratio), "{name} {ratio}");
+    }
+}
+
+#[test]
+fn a_deadline_far_off_makes_no_critical_request_wait_longer_than_its_patience() {
+    for (name, queue) in kinds() {
+        let mut scene = mix(queue, 1.3, 1.3);
+        scene.sources[0].deadline = Some(Duration::from_secs(10));
+        let records = over_seeds(&scene, 3);
+        let goodput = mean(&records, |it| it.goodput(&scene));
+        let critical = level(&records, &scene, 2);
+        let slowest = critical.answered(0.99);
+        println!("{name} far deadlines: goodput {goodput:.3}, p99 {slowest:.0} ms");
+        assert!(goodput >= 0.97 && slowest <= 400.0 && critical.expired > 0);
     }
 }
 

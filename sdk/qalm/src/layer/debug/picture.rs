@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_shedding::policy::Policy;
+
 use crate::figures::{EndpointFigures, LaneFigures};
 use crate::gate::QueueStatus;
 use crate::layer::protection::Protection;
@@ -47,7 +49,7 @@ impl Picture {
 impl PolicyLine {
     #[cfg(feature = "policy-file")]
     fn of(protection: &Protection) -> Self {
-        let Some(status) = protection.policy.file_status() else { return Self::given() };
+        let Some(status) = protection.policy.file_status() else { return Self::given(protection) };
         Self {
             path: Some(status.path.display().to_string()),
             version: status.version,
@@ -57,11 +59,14 @@ impl PolicyLine {
     }
 
     #[cfg(not(feature = "policy-file"))]
-    fn of(_: &Protection) -> Self {
-        Self::given()
+    fn of(protection: &Protection) -> Self {
+        Self::given(protection)
     }
 
-    fn given() -> Self {
-        Self { version: "given by the code".to_owned(), ..Self::default() }
+    fn given(protection: &Protection) -> Self {
+        let directory = protection.registry.directory();
+        let is_default = *directory.policy.policy() == Policy::default();
+        let version = if is_default { "none: the defaults" } else { "given by the code" };
+        Self { version: version.to_owned(), ..Self::default() }
     }
 }

@@ -17,6 +17,7 @@ use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, UPGRADE};
 use http::{HeaderValue, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
+use plimsoll_qalm::layer::UploadWatch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -116,7 +117,8 @@ impl Inner {
         let client = hyper::upgrade::on(&mut request);
         let (mut head, body) = request.into_parts();
         let waits_to_be_asked = head.headers.contains_key(EXPECT);
-        let (upload, progress) = Upload::new(body, self.body_limit, waits_to_be_asked);
+        let watch = head.extensions.remove::<UploadWatch>();
+        let (upload, progress) = Upload::new(body, self.body_limit, waits_to_be_asked, watch);
         let upgrade = self.rules.request(&mut head)?;
         if self.is_too_large(&head.headers) {
             return Err(Failure::BodyTooLarge);

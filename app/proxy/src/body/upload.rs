@@ -1,8 +1,9 @@
 //! The body of a request on its way to the service.
 //!
 //! Bounded in bytes if asked for; counted as a sign of life, so that a slow upload
-//! is not mistaken for a slow service, nor one that never ends for a slow one. What the service has not read when it
-//! answers is read here, up to a bound: an HTTP/2 server that leaves it unread
+//! is not mistaken for a slow service, nor one that never ends for a slow one; and
+//! watched by QALM, so that a slow one does not hold a place. What the service has
+//! not read when it answers is read here, up to a bound: an HTTP/2 server that leaves it unread
 //! resets the stream, and after some hundreds of such streams its library closes
 //! the whole connection with ENHANCE_YOUR_CALM, and every other call on it fails.
 
@@ -15,6 +16,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use plimsoll_qalm::layer::UploadWatch;
 use tokio::time::Instant;
 
 /// What is read at most of a body that nobody wants, in bytes: the first window of
@@ -37,6 +39,8 @@ pub(crate) struct Upload {
     /// Whether the rest may be read when nobody wants it.
     finish: bool,
     progress: std::sync::Arc<Progress>,
+    /// `None` if nothing is shed here.
+    watch: Option<UploadWatch>,
 }
 
 /// How a body comes along, for whoever waits for the answer.
@@ -69,6 +73,7 @@ impl Upload {
         from: Incoming,
         limit: Option<u64>,
         waits_to_be_asked: bool,
+        watch: Option<UploadWatch>,
     ) -> (Self, std::sync::Arc<Progress>) {
         let progress = std::sync::Arc::new(Progress::start(from.size_hint().exact()));
         let it = Self {
@@ -76,8 +81,18 @@ impl Upload {
             left: limit,
             finish: !waits_to_be_asked,
             progress: progress.clone(),
+            watch,
         };
         (it, progress)
+    }
+
+    fn poll_from(&mut self, cx: &mut Context<'_>) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+        let Some(from) = &mut self.from else { return Poll::Ready(None) };
+        let polled = Pin::new(from).poll_frame(cx);
+        if let Some(watch) = &self.watch {
+            watch.polled(polled.is_pending());
+        }
+        polled
     }
 
     fn count(&mut self, frame: Frame<Bytes>) -> Result<Frame<Bytes>, Error> {
@@ -104,8 +119,7 @@ impl Body for Upload {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
-        let Some(from) = &mut self.from else { return Poll::Ready(None) };
-        Poll::Ready(match ready!(Pin::new(from).poll_frame(cx)) {
+        Poll::Ready(match ready!(self.poll_from(cx)) {
             Some(Ok(frame)) => Some(self.count(frame)),
             Some(Err(error)) => {
                 self.from = None;
@@ -130,6 +144,10 @@ impl Body for Upload {
 
 impl Drop for Upload {
     fn drop(&mut self) {
+        // A body that is dropped keeps nobody waiting.
+        if let Some(watch) = &self.watch {
+            watch.polled(false);
+        }
         let Some(rest) = self.from.take().filter(|from| self.finish && !from.is_end_stream())
         else {
             return;

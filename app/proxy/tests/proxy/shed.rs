@@ -9,9 +9,12 @@ use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use plimsoll_proxy::{Bound, Proxy, Settings};
 use plimsoll_qalm::QalmLayer;
+use tokio::io::AsyncWriteExt;
 use tokio::sync::Semaphore;
 
-use crate::support::{Service, full, http2, nowhere, page, post, say, soon, text};
+use crate::support::{
+    Service, connect, full, http2, nowhere, page, post, read_until, say, soon, text,
+};
 
 /// One request at a time, and one that waits.
 const TIGHT: &str = "default_criticality = 4\n[queue]\nconcurrency = 1\nmax_queue = 1\n";
@@ -110,6 +113,28 @@ async fn a_grpc_caller_is_told_to_hold_back() {
     let metrics = page(&proxy, "/metrics").await;
     assert!(metrics.contains("qalm_requests_total{"), "{metrics}");
     assert!(metrics.contains("plimsoll_proxy_requests_in_flight 1\n"), "{metrics}");
+}
+
+#[tokio::test]
+async fn an_upload_that_does_not_come_along_gives_its_place_back() {
+    let service = Service::echo().await;
+    let (proxy, _folder) = shedding(service.address, TIGHT).await;
+    let mut slow = connect(proxy.listen).await;
+    let head = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n";
+    slow.write_all(head.as_bytes()).await.unwrap();
+    let places = async || page(&proxy, "/debug?format=json").await.contains("\"inflight\":1");
+    soon(async { while !places().await {} }).await;
+    let (client, _task) = http2(proxy.listen).await;
+    // Refused while the upload has the only place.
+    let served = async || {
+        let answer = client.clone().send_request(post("/", "quick")).await.unwrap();
+        answer.status() == StatusCode::OK
+    };
+    soon(async { while !served().await {} }).await;
+    // It goes on without a place, and is answered when it is whole.
+    slow.write_all(b"2\r\nde\r\n0\r\n\r\n").await.unwrap();
+    let answer = soon(read_until(&mut slow, "abcde")).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
 #[tokio::test]

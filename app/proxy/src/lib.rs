@@ -20,6 +20,7 @@ mod proxy;
 mod serve;
 pub mod settings;
 pub mod size;
+mod tapped;
 pub mod target;
 mod tunnel;
 mod upstream;

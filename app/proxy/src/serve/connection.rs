@@ -1,16 +1,13 @@
 //! One connection of a client, from its first byte to its last.
 
-use std::io;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::Stack;
@@ -20,6 +17,7 @@ use crate::drain::Drain;
 use crate::headers::Peer;
 use crate::metrics::Opener;
 use crate::settings::{Settings, Timeouts};
+use crate::tapped::{Tap, Tapped};
 use crate::window;
 
 /// How often a quiet HTTP/2 client is asked whether it is still there, and how
@@ -39,13 +37,6 @@ pub(super) struct Connections {
     drain: Drain,
 }
 
-/// A socket that notes what comes in.
-#[derive(Debug)]
-struct Watched {
-    stream: TcpStream,
-    activity: Arc<Activity>,
-}
-
 // === impl Connections ===
 
 impl Connections {
@@ -59,7 +50,7 @@ impl Connections {
         drop(stream.set_nodelay(true));
         let activity = Arc::new(Activity::start());
         let guest = Guest::new(stack, Peer(peer), activity.clone());
-        let io = TokioIo::new(Watched { stream, activity: activity.clone() });
+        let io = TokioIo::new(Tapped::new(stream, activity.clone()));
         let service = TowerToHyperService::new(guest);
         let mut connection = pin!(self.builder.serve_connection_with_upgrades(io, service));
         let ended = tokio::select! {
@@ -108,47 +99,10 @@ fn builder(settings: &Settings) -> auto::Builder<TokioExecutor> {
     builder
 }
 
-// === impl Watched ===
+// === impl Activity ===
 
-impl AsyncRead for Watched {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
-        self.activity.read(&buf.filled()[before..]);
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl AsyncWrite for Watched {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+impl Tap for Arc<Activity> {
+    fn read(&mut self, bytes: &[u8]) {
+        Activity::read(self, bytes);
     }
 }

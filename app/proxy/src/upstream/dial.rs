@@ -3,19 +3,18 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::Uri;
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tower_service::Service;
 
 use super::greeting::Greeting;
 use crate::causes;
 use crate::metrics::{Open, Opener};
+use crate::tapped::{Tap, Tapped};
 
 /// A peer that vanished without a word is noticed by the kernel: after this long
 /// without traffic, then [`PROBES`] times [`PROBE_EVERY`]. Pings of HTTP/2 would
@@ -34,9 +33,11 @@ pub(crate) struct Dial {
 }
 
 /// An open connection, which counts as such.
+pub(crate) type Wire = Tapped<Listener>;
+
+/// Has a greeting read along, if one is awaited.
 #[derive(Debug)]
-pub(crate) struct Wire {
-    stream: TcpStream,
+pub(crate) struct Listener {
     greeting: Option<Greeting>,
     _open: Open,
 }
@@ -78,7 +79,8 @@ impl Service<Uri> for Dial {
         Box::pin(async move {
             let opened = opening.await.map_err(|_| Error::Timeout)?;
             let stream = opened.map_err(|error| Error::Tcp(error.into()))?.into_inner();
-            Ok(TokioIo::new(Wire { stream, greeting: None, _open: opener.open() }))
+            let listener = Listener { greeting: None, _open: opener.open() };
+            Ok(TokioIo::new(Tapped::new(stream, listener)))
         })
     }
 }
@@ -90,63 +92,25 @@ impl Error {
     }
 }
 
-// === impl Wire ===
+// === impl Listener ===
 
-impl Wire {
+impl Listener {
     /// Has `greeting` read along.
     pub(super) fn listen(&mut self, greeting: Greeting) {
         self.greeting = Some(greeting);
     }
 }
 
+impl Tap for Listener {
+    fn read(&mut self, bytes: &[u8]) {
+        if self.greeting.as_mut().is_some_and(|greeting| greeting.read(bytes)) {
+            self.greeting = None;
+        }
+    }
+}
+
 impl Connection for Wire {
     fn connected(&self) -> Connected {
         Connected::new()
-    }
-}
-
-impl AsyncRead for Wire {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
-        let is_over = |greeting: &mut Greeting| greeting.read(&buf.filled()[before..]);
-        if self.greeting.as_mut().is_some_and(is_over) {
-            self.greeting = None;
-        }
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl AsyncWrite for Wire {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
     }
 }

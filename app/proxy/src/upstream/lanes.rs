@@ -165,7 +165,7 @@ impl Lanes {
     async fn open_lane(&self) -> Result<Arc<Lane>, Error> {
         let mut wire = self.dial.clone().call(self.to.clone()).await?;
         let (greeting, mut told) = Greeting::new();
-        wire.inner_mut().listen(greeting);
+        wire.inner_mut().tap().listen(greeting);
         let (sender, connection) = handshake(wire).await?;
         let allowed = Arc::new(AtomicUsize::new(0));
         tokio::spawn(drive(connection, allowed.clone()));

@@ -10,9 +10,10 @@ use anyhow::Result;
 use crate::step::{is_installed, succeed};
 
 /// Programs, the package of each, and what for.
-const WANTED: [(&str, &str, &str); 2] = [
+const WANTED: [(&str, &str, &str); 3] = [
     ("etcd", "etcd-server", "tests of the etcd store"),
     ("chromium", "chromium", "tests of the console"),
+    ("promtool", "prometheus", "tests of the alert rules"),
 ];
 
 /// Installs what is missing, or says what to install.
@@ -20,7 +21,7 @@ pub(crate) fn provide() -> Result<()> {
     let missing: Vec<_> =
         WANTED.into_iter().filter(|(program, ..)| !is_installed(program)).collect();
     if missing.is_empty() {
-        eprintln!("etcd and chromium are installed");
+        eprintln!("everything that tests use is installed");
     } else if is_root() && is_installed("apt-get") {
         update_lists();
         missing.iter().for_each(|(_, package, purpose)| install(package, purpose));

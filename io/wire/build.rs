@@ -12,13 +12,14 @@ use anyhow::{Context, Result};
 use prost::Message;
 use prost_types::FileDescriptorSet;
 
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
     "uber/cadence/sharddistributor/v1/executor.proto",
     "uber/cadence/sharddistributor/v1/service.proto",
     "uber/cadence/sharddistributor/v1/canary.proto",
     "plimsoll/v1/executor.proto",
     "plimsoll/v1/routing.proto",
     "plimsoll/v1/admin.proto",
+    "plimsoll/v1/peer.proto",
 ];
 
 fn main() -> Result<()> {

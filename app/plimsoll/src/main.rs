@@ -1,10 +1,12 @@
 //! The `plimsoll` binary: the server alone, or everything at once to look at.
 
 mod dev;
+mod kept;
 mod loadtest;
 mod policy;
 mod proxy;
 mod serve;
+mod store;
 
 use std::process::ExitCode;
 
@@ -21,7 +23,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the shard manager.
-    Server(serve::Options),
+    Server(Box<serve::Options>),
     /// Run a server, executors and a spectator on this machine, and watch them.
     Dev(dev::Options),
     /// Send load to a service, open-loop, and measure how it answers.
@@ -31,6 +33,9 @@ enum Command {
     /// Say what a policy file does.
     #[command(subcommand)]
     Policy(policy::Command),
+    /// Carry all of a store away as text, or back.
+    #[command(subcommand)]
+    Store(Box<store::Command>),
 }
 
 #[global_allocator]
@@ -39,11 +44,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command {
-        Command::Server(options) => serve::run(options),
+        Command::Server(options) => serve::run(*options),
         Command::Dev(options) => dev::run(options),
         Command::Loadtest(options) => loadtest::run(&options),
         Command::Proxy(options) => proxy::run(*options),
         Command::Policy(command) => policy::run(&command),
+        Command::Store(command) => store::run(*command),
     };
     match done {
         Ok(code) => code,

@@ -1,26 +1,22 @@
 //! `plimsoll server`: configuration, logging, the server, signals.
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
-use plimsoll_server::config::{Error as ConfigError, StoreKind};
+use clap::Args;
 use plimsoll_server::{Config, Server};
 use tokio::signal::unix::{SignalKind, signal};
+
+use crate::kept::put;
 
 /// Flags win over variables, variables over the file, the file over defaults.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Configuration file; see docs/configure.md
-    #[arg(long, value_name = "FILE", env = "PLIMSOLL_CONFIG")]
-    config: Option<PathBuf>,
-    /// Where state is kept
-    #[arg(long)]
-    store: Option<Kept>,
-    /// Folder of the file store [default: ./plimsoll-data]
-    #[arg(long, value_name = "DIR")]
-    data_dir: Option<PathBuf>,
+    #[command(flatten)]
+    kept: crate::kept::StoreOptions,
+    /// How other servers reach this one's gRPC port [default: as it listens]
+    #[arg(long, value_name = "HOST:PORT")]
+    advertise: Option<String>,
     /// gRPC address [default: 127.0.0.1:7943]
     #[arg(long, value_name = "ADDRESS")]
     grpc: Option<String>,
@@ -32,12 +28,6 @@ pub(crate) struct Options {
     allow_open: bool,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Kept {
-    File,
-    Memory,
-}
-
 pub(crate) fn run(options: Options) -> Result<ExitCode> {
     let config = configuration(options)?;
     let format = config.log.format.parse()?;
@@ -46,28 +36,12 @@ pub(crate) fn run(options: Options) -> Result<ExitCode> {
 }
 
 fn configuration(options: Options) -> Result<Config> {
-    let file = options.config.as_deref().map(read).transpose()?;
-    let file = file.as_ref().map(|(path, text)| (path.as_str(), text.as_str()));
-    let mut config = Config::load(file, std::env::vars())?;
-    if let Some(store) = options.store {
-        config.store = match store {
-            Kept::File => StoreKind::File,
-            Kept::Memory => StoreKind::Memory,
-        };
-    }
-    config.data_dir = options.data_dir.unwrap_or(config.data_dir);
-    config.grpc.listen = options.grpc.unwrap_or(config.grpc.listen);
-    config.http.listen = options.http.unwrap_or(config.http.listen);
+    let mut config = options.kept.configuration()?;
+    put(&mut config.advertise, options.advertise);
+    put(&mut config.grpc.listen, options.grpc);
+    put(&mut config.http.listen, options.http);
     config.allow_open |= options.allow_open;
     Ok(config)
-}
-
-fn read(path: &Path) -> Result<(String, String), ConfigError> {
-    let name = path.display().to_string();
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok((name, text)),
-        Err(source) => Err(ConfigError::Read { path: name, source }),
-    }
 }
 
 async fn serve(config: &Config) -> Result<ExitCode> {

@@ -4,16 +4,23 @@
 //! Lookups and watches read here and never wait for the driver. One batch of
 //! decisions is one revision. The last changes are kept, so that a watch that
 //! was cut goes on from where it was.
+//!
+//! Where this server leads the namespace its driver writes the map; where another
+//! does, the map follows that one's, with its epoch and revisions, so that a watch
+//! goes on at any server. Watches outlive the leader.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 use plimsoll_ownership::action::RouteChange as Change;
 use plimsoll_ownership::namespace::Namespace;
 use plimsoll_placement::time::Time;
-use plimsoll_routing::{Delta, Lookup, RouteChange, RoutedExecutor, SnapshotPart, Table};
+use plimsoll_routing::{
+    Applied, Delta, Lookup, Rejected, RouteChange, RoutedExecutor, SnapshotPart, Table,
+};
 use plimsoll_wire::v1::watch_response::Message as Watched;
 use plimsoll_wire::{sharddistributor as go, v1};
 use prost::Message;
@@ -25,16 +32,51 @@ const KEPT_CHANGES: usize = 100_000;
 const PART_SIZE: usize = 10_000;
 
 /// The map of one namespace, and how it became so.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Board {
-    table: RwLock<Table>,
+    map: RwLock<Written>,
     past: Mutex<Past>,
-    revision: watch::Sender<u64>,
-    epoch: Arc<str>,
-    /// The whole map on the Go wire, encoded when first asked for.
+    /// Counts the changes, over all epochs.
+    changes: watch::Sender<u64>,
+    /// The whole map on the Go wire after that many changes, encoded when first
+    /// asked for.
     whole: Mutex<Option<(u64, Bytes)>>,
     /// The whole map on our own wire, likewise.
-    parts: Mutex<Option<(u64, Arc<[Bytes]>)>>,
+    parts: Mutex<Option<(u64, Whole)>>,
+}
+
+#[derive(Debug, Default)]
+struct Written {
+    table: Table,
+    /// Whoever began to write last.
+    writer: Writer,
+}
+
+/// The right to write on a board, until another one has it.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Writer(u64);
+
+/// Why something was not written.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum NotWritten {
+    #[error(transparent)]
+    Rejected(#[from] Rejected),
+    #[error("somebody else writes this map now")]
+    Superseded,
+}
+
+/// The point that a watch has reached.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Held {
+    pub epoch: Arc<str>,
+    pub revision: u64,
+}
+
+/// A map as messages, in order.
+#[derive(Clone, Debug)]
+struct Whole {
+    held: Held,
+    parts: Arc<[Bytes]>,
 }
 
 #[derive(Debug, Default)]
@@ -60,7 +102,7 @@ pub enum Next {
     /// These, in order.
     Deltas(Vec<Arc<Encoded>>),
     /// What it holds is too old, or of another epoch. Messages in order.
-    Snapshot { revision: u64, parts: Arc<[Bytes]> },
+    Snapshot { held: Held, parts: Arc<[Bytes]> },
 }
 
 /// The owner of a shard.
@@ -79,26 +121,105 @@ pub enum Found {
 }
 
 impl Board {
-    /// The board of a namespace as it stands. `epoch` tells the revisions of
-    /// this board from those of every other.
-    pub fn new(now: Time, epoch: Arc<str>, namespace: &Namespace) -> Self {
-        let mut table = Table::new();
-        let applied = table.apply_part(now, whole_namespace(epoch.clone(), namespace));
-        debug_assert!(applied.is_ok(), "{applied:?}");
-        let (revision, _) = watch::channel(table.revision());
-        Self {
-            table: RwLock::new(table),
-            past: Mutex::default(),
-            revision,
-            epoch,
-            whole: Mutex::default(),
-            parts: Mutex::default(),
+    /// A board that shows nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    // === written by the driver of a leader, or by whoever follows another leader ===
+
+    /// From now on nobody else writes.
+    pub fn begin(&self) -> Writer {
+        let writer = &mut self.map.write().writer;
+        writer.0 += 1;
+        *writer
+    }
+
+    /// Shows the namespace as it stands. `epoch` tells the revisions from now on from
+    /// those of every other leadership.
+    pub fn restart(&self, now: Time, epoch: Arc<str>, namespace: &Namespace) -> Writer {
+        let writer = self.begin();
+        let written = self.replace(writer, now, whole_namespace(epoch, namespace));
+        debug_assert!(written.is_ok(), "{written:?}");
+        writer
+    }
+
+    /// Publishes a batch of changes as one revision.
+    ///
+    /// # Errors
+    /// It does not fit the map, or somebody else writes it.
+    pub fn publish(&self, by: Writer, now: Time, changes: Vec<Change>) -> Result<(), NotWritten> {
+        self.write(by, |table| {
+            let delta = merge(table.revision(), changes);
+            self.apply(now, table, &delta)
+        })
+    }
+
+    /// Adds a part of a snapshot; the last part replaces the map.
+    ///
+    /// # Errors
+    /// It does not fit the parts before it, or somebody else writes the map.
+    pub fn replace(&self, by: Writer, now: Time, part: SnapshotPart) -> Result<(), NotWritten> {
+        self.write(by, |table| {
+            if table.apply_part(now, part)? == Applied::Replaced {
+                *self.past.lock() = Past::default();
+                self.changes.send_modify(|changes| *changes += 1);
+            }
+            Ok(())
+        })
+    }
+
+    /// Takes the map to the delta's revision.
+    ///
+    /// # Errors
+    /// It does not continue the map, or somebody else writes it.
+    pub fn follow(&self, by: Writer, now: Time, delta: &Delta) -> Result<(), NotWritten> {
+        self.write(by, |table| self.apply(now, table, delta))
+    }
+
+    /// The leader knows of nothing newer than this revision.
+    ///
+    /// # Errors
+    /// The map is at another one, or somebody else writes it.
+    pub fn confirm(&self, by: Writer, now: Time, revision: u64) -> Result<(), NotWritten> {
+        self.write(by, |table| table.keep_alive(now, revision))
+    }
+
+    fn write(
+        &self,
+        by: Writer,
+        write: impl FnOnce(&mut Table) -> Result<(), Rejected>,
+    ) -> Result<(), NotWritten> {
+        let mut map = self.map.write();
+        if map.writer != by {
+            return Err(NotWritten::Superseded);
         }
+        Ok(write(&mut map.table)?)
+    }
+
+    fn apply(&self, now: Time, table: &mut Table, delta: &Delta) -> Result<(), Rejected> {
+        table.apply_delta(now, delta)?;
+        self.past.lock().push(Encoded::from(delta));
+        self.changes.send_modify(|changes| *changes += 1);
+        Ok(())
+    }
+
+    // === read by everybody ===
+
+    /// The epoch and revision of the map; `None` before there is one.
+    pub fn held(&self) -> Option<Held> {
+        let table = &self.map.read().table;
+        table.is_loaded().then(|| held(table))
+    }
+
+    /// How long ago its leader confirmed the map; `None` before there is one.
+    pub fn age(&self, now: Time) -> Option<Duration> {
+        self.map.read().table.age(now)
     }
 
     /// Who owns a shard, as far as the map goes.
     pub fn find(&self, key: &str) -> Found {
-        match self.table.read().lookup(key) {
+        match self.map.read().table.lookup(key) {
             Lookup::Owner(route) => Found::Owner(Owner {
                 executor: route.executor.clone(),
                 generation: route.generation,
@@ -108,77 +229,70 @@ impl Board {
         }
     }
 
-    /// Publishes a batch of changes as one revision.
-    pub fn publish(&self, now: Time, changes: Vec<Change>) {
-        let mut table = self.table.write();
-        let delta = merge(table.revision(), changes);
-        if let Err(rejected) = table.apply_delta(now, &delta) {
-            drop(table);
-            return tracing::error!(%rejected, "a change of the map does not fit it");
-        }
-        self.past.lock().push(Encoded::from(&delta));
-        drop(table);
-        self.revision.send_replace(delta.to);
+    /// Tells of every change.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
     }
 
-    /// Tells of every new revision.
-    pub fn revisions(&self) -> watch::Receiver<u64> {
-        self.revision.subscribe()
-    }
-
-    /// The present revision.
+    /// The present revision; zero before there is a map.
     pub fn revision(&self) -> u64 {
-        *self.revision.borrow()
+        self.map.read().table.revision()
     }
 
-    /// What a watch needs that holds this revision; `None`: none of this epoch.
-    pub fn since(&self, held: Option<u64>) -> Next {
-        if held == Some(self.revision()) {
+    /// What a watch needs that holds this; `None`: it holds nothing.
+    pub fn since(&self, holds: Option<&Held>) -> Next {
+        let table = &self.map.read().table;
+        if !table.is_loaded() {
             return Next::Nothing;
         }
-        match held.and_then(|revision| self.past.lock().since(revision)) {
-            Some(deltas) => Next::Deltas(deltas),
-            None => self.snapshot(),
+        let same_epoch = holds.filter(|holds| *holds.epoch == *table.epoch());
+        // A replica may be behind the one that was asked before: it comes up to it.
+        if same_epoch.is_some_and(|holds| holds.revision >= table.revision()) {
+            return Next::Nothing;
         }
-    }
-
-    /// The epoch of this board's revisions.
-    pub fn epoch(&self) -> &Arc<str> {
-        &self.epoch
+        match same_epoch.and_then(|holds| self.past.lock().since(holds.revision)) {
+            Some(deltas) => Next::Deltas(deltas),
+            None => self.snapshot(table),
+        }
     }
 
     /// The whole map on the Go wire. Encoded once a revision, however many ask.
     pub fn whole(&self) -> Bytes {
+        let table = &self.map.read().table;
         let mut whole = self.whole.lock();
-        let table = self.table.read();
-        if let Some((revision, state)) = &*whole
-            && *revision == table.revision()
+        let changes = *self.changes.borrow();
+        if let Some((made_at, state)) = &*whole
+            && *made_at == changes
         {
             return state.clone();
         }
-        let state = Bytes::from(go_state(&table).encode_to_vec());
-        *whole = Some((table.revision(), state.clone()));
+        let state = Bytes::from(go_state(table).encode_to_vec());
+        *whole = Some((changes, state.clone()));
         state
     }
 
     /// The whole map on our own wire, likewise.
-    fn snapshot(&self) -> Next {
-        let mut parts = self.parts.lock();
-        let table = self.table.read();
-        let revision = table.revision();
-        if let Some((made_at, parts)) = &*parts
-            && *made_at == revision
-        {
-            return Next::Snapshot { revision, parts: parts.clone() };
-        }
-        let made: Arc<[Bytes]> = table
-            .parts(PART_SIZE)
-            .iter()
-            .map(|part| encode(Watched::Snapshot(part.into())))
-            .collect();
-        *parts = Some((revision, made.clone()));
-        Next::Snapshot { revision, parts: made }
+    fn snapshot(&self, table: &Table) -> Next {
+        let mut cached = self.parts.lock();
+        let changes = *self.changes.borrow();
+        let whole = match &*cached {
+            Some((made_at, whole)) if *made_at == changes => whole.clone(),
+            _ => Whole::of(table),
+        };
+        *cached = Some((changes, whole.clone()));
+        Next::Snapshot { held: whole.held, parts: whole.parts }
     }
+}
+
+impl Whole {
+    fn of(table: &Table) -> Self {
+        let part = |part: &SnapshotPart| encode(Watched::Snapshot(part.into()));
+        Self { held: held(table), parts: table.parts(PART_SIZE).iter().map(part).collect() }
+    }
+}
+
+fn held(table: &Table) -> Held {
+    Held { epoch: table.epoch().into(), revision: table.revision() }
 }
 
 fn encode(message: Watched) -> Bytes {

@@ -4,6 +4,7 @@
 //! is refused with the nearest one that exists: a typing error must not become
 //! a default in production.
 
+mod etcd;
 mod keys;
 mod listen;
 
@@ -13,19 +14,25 @@ use serde::{Deserialize, Serialize};
 
 pub use listen::check_exposure;
 
+use crate::tls::Error as TlsError;
+
 /// Everything that can be set.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Where state is kept: `file` or `memory`.
+    /// Where state is kept: `file`, `memory` or `etcd`.
     pub store: StoreKind,
     /// The folder of the file store.
     pub data_dir: PathBuf,
     /// Listen beyond loopback without client certificates.
     pub allow_open: bool,
+    /// How other servers reach this one's gRPC port: `host:port`. Empty: as it
+    /// listens, if that says a host.
+    pub advertise: String,
     pub grpc: Listener,
     pub http: Listener,
     pub tls: Tls,
+    pub etcd: Etcd,
     pub log: Log,
     /// Namespaces to create if the store does not have them.
     pub namespaces: Vec<Namespace>,
@@ -38,6 +45,27 @@ pub enum StoreKind {
     #[default]
     File,
     Memory,
+    Etcd,
+}
+
+/// Where etcd is, for several servers.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Etcd {
+    /// Its members, with commas between them: `http://a:2379,http://b:2379`.
+    pub urls: String,
+    /// Every key begins with it. Empty: `/plimsoll/`.
+    pub prefix: String,
+    /// Who signed the members' certificates: a PEM file. Needed for `https`: no
+    /// authority is built in.
+    pub ca: PathBuf,
+    /// Our certificate and its key for etcd: PEM files, both or neither.
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+    /// Who we are to etcd, if its authentication is on.
+    pub user: String,
+    /// The file that holds the password, and nothing else.
+    pub password_file: PathBuf,
 }
 
 /// A port.
@@ -56,6 +84,9 @@ pub struct Tls {
     pub key: PathBuf,
     /// Clients must show a certificate that this authority signed.
     pub client_ca: PathBuf,
+    /// Which authority signs the servers' own certificates, for calls from server
+    /// to server. Empty: `client_ca`.
+    pub server_ca: PathBuf,
 }
 
 /// Logging.
@@ -104,6 +135,27 @@ pub enum Error {
     HalfTls { missing: &'static str },
     #[error("namespace {name:?}: {reason}")]
     Namespace { name: String, reason: String },
+    #[error(
+        "store = \"etcd\" needs to know where etcd is: set etcd.urls (--etcd \
+         http://a:2379,http://b:2379)"
+    )]
+    NoEtcd,
+    #[error("etcd.{0} is set but the store is not etcd: say store = \"etcd\" or leave it out")]
+    EtcdUnused(&'static str),
+    #[error("etcd.{missing} is missing: {because}")]
+    HalfEtcd { missing: &'static str, because: &'static str },
+    #[error("{0}")]
+    EtcdFile(#[from] TlsError),
+    #[error(
+        "other servers cannot reach this one at {0}: say with --advertise HOST:PORT how they can"
+    )]
+    NoAdvertise(String),
+    #[error("advertise = {0:?} is not HOST:PORT, such as server-1.example:7943")]
+    Advertise(String),
+    #[error(
+        "servers must know who signs each other's certificates: set tls.server_ca (or tls.client_ca)"
+    )]
+    NoServerCa,
 }
 
 impl Default for Config {
@@ -112,9 +164,11 @@ impl Default for Config {
             store: StoreKind::File,
             data_dir: PathBuf::from("./plimsoll-data"),
             allow_open: false,
+            advertise: String::new(),
             grpc: Listener { listen: "127.0.0.1:7943".to_owned() },
             http: Listener { listen: "127.0.0.1:7944".to_owned() },
             tls: Tls::default(),
+            etcd: Etcd::default(),
             log: Log::default(),
             namespaces: Vec::new(),
         }

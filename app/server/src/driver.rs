@@ -8,6 +8,7 @@
 mod command;
 mod dispatch;
 mod handle;
+mod pacing;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,16 +16,18 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use plimsoll_ownership::action::Farewell;
+use plimsoll_ownership::handover::HandoverState;
 use plimsoll_ownership::ids::RequestId;
 use plimsoll_ownership::namespace::Namespace;
 use plimsoll_ownership::record::Write;
 use plimsoll_placement::time::Time;
 use plimsoll_store::{Epoch, Error as StoreError, Store};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
-use crate::board::Board;
+use crate::board::{Board, Writer};
 use crate::clock::Clock;
+use crate::confidence::Confidence;
 use crate::history::History;
 use crate::metrics::NamespaceMetrics;
 
@@ -32,6 +35,7 @@ use command::Pending;
 pub use command::{Command, SessionStream};
 use dispatch::Dispatcher;
 pub use handle::{Gone, NamespaceHandle};
+pub use pacing::Pacing;
 
 /// Commands that may wait before callers do.
 const QUEUE: usize = 16_384;
@@ -53,6 +57,11 @@ pub struct Surroundings {
     pub clock: Clock,
     pub store: Arc<dyn Store>,
     pub epoch: Epoch,
+    /// Without it nothing is acknowledged.
+    pub confidence: Confidence,
+    /// A change that is not stored within this time never is: somebody else may have
+    /// better luck. `None`: there is nobody else.
+    pub commit_within: Option<Duration>,
     pub metrics: NamespaceMetrics,
 }
 
@@ -61,10 +70,11 @@ pub struct Driver {
     namespace: Namespace,
     around: Surroundings,
     board: Arc<Board>,
+    writer: Writer,
     history: Arc<History>,
     commands: mpsc::Receiver<Command>,
     dispatcher: Dispatcher,
-    commit: Option<BoxFuture<'static, Result<(), StoreError>>>,
+    commit: Option<Committing>,
     next_housekeeping: Time,
     next_checkpoint: Time,
     requests: u64,
@@ -77,6 +87,20 @@ pub enum End {
     Closed,
     /// Another server leads the namespace, or the namespace was deleted.
     Lost(StoreError),
+    /// Its leadership is not confirmed any more.
+    Silent,
+    /// Its changes could not be stored in time.
+    Stuck,
+    /// Another server has its state, or nobody: it was handed out.
+    HandedOver,
+}
+
+/// What a driver gives away, once.
+#[derive(Debug)]
+pub struct HandOut {
+    pub state: HandoverState,
+    /// Sessions are told to go elsewhere when this is dropped.
+    pub until: oneshot::Sender<()>,
 }
 
 impl std::fmt::Debug for Driver {
@@ -86,12 +110,17 @@ impl std::fmt::Debug for Driver {
 }
 
 impl Driver {
-    /// A driver and the handle to it.
-    pub fn new(namespace: Namespace, around: Surroundings) -> (Self, NamespaceHandle) {
+    /// A driver that writes on this board, and the handle to it.
+    pub fn new(
+        namespace: Namespace,
+        board: Arc<Board>,
+        around: Surroundings,
+        pacing: Pacing,
+    ) -> (Self, NamespaceHandle) {
         let (sender, commands) = mpsc::channel(QUEUE);
         let now = around.clock.now();
         let epoch = format!("{}-{}", around.epoch, around.clock.epoch_ms());
-        let board = Arc::new(Board::new(now, epoch.into(), &namespace));
+        let writer = board.restart(now, epoch.into(), &namespace);
         let history = Arc::new(History::default());
         let handle = NamespaceHandle::new(
             namespace.name().clone(),
@@ -100,10 +129,12 @@ impl Driver {
             board.clone(),
             history.clone(),
             sender,
+            pacing,
         );
         let driver = Self {
             namespace,
             board,
+            writer,
             history,
             commands,
             dispatcher: Dispatcher::default(),
@@ -121,15 +152,17 @@ impl Driver {
         let mut batch = Vec::with_capacity(BATCH);
         loop {
             let due = self.namespace.poll_timeout().min(self.next_housekeeping);
+            let due = due.min(self.around.confidence.end());
             let timer = sleep_until(Instant::from_std(self.around.clock.instant(due)));
             tokio::select! {
                 biased;
                 stored = stored(&mut self.commit) => {
                     self.commit = None;
-                    if let Err(error) = stored {
-                        return self.lose(error);
+                    match stored {
+                        Ok(()) => self.namespace.committed(self.now()),
+                        Err(NotStored::Refused(error)) => return self.lose(error),
+                        Err(NotStored::InTime) => return self.fall_silent(End::Stuck),
                     }
-                    self.namespace.committed(self.now());
                 }
                 received = self.commands.recv_many(&mut batch, BATCH) => {
                     if received == 0 {
@@ -138,20 +171,26 @@ impl Driver {
                 }
                 () = timer => {}
             }
-            if let Some(farewell) = self.turn(&mut batch) {
-                return self.end(farewell).await;
+            // What came in is dropped unanswered: whoever sent it asks again elsewhere.
+            if self.now() >= self.around.confidence.end() {
+                return self.fall_silent(End::Silent);
+            }
+            match self.turn(&mut batch) {
+                None => {}
+                Some(Last::Farewell(farewell)) => return self.end(farewell).await,
+                Some(Last::HandOut(to)) => return self.hand_out(to).await,
             }
         }
     }
 
     /// One turn: commands in, timers, actions out, the next batch to the store.
-    fn turn(&mut self, batch: &mut Vec<Command>) -> Option<Farewell> {
+    fn turn(&mut self, batch: &mut Vec<Command>) -> Option<Last> {
         let now = self.now();
         let mut answers = Vec::new();
-        let mut farewell = None;
+        let mut last = None;
         for command in batch.drain(..) {
             match self.take(now, command) {
-                Some(Pending::Farewell(why)) => farewell = Some(why),
+                Some(Pending::Last(what)) => last = Some(what),
                 Some(pending) => answers.push(pending),
                 None => {}
             }
@@ -166,11 +205,11 @@ impl Driver {
         }
         self.begin_commit();
         self.dispatch(now);
-        farewell
+        last
     }
 
     fn dispatch(&mut self, now: Time) {
-        let (board, history) = (&self.board, &self.history);
+        let (board, history) = ((&*self.board, self.writer), &self.history);
         self.dispatcher.dispatch(now, &mut self.namespace, board, history, &self.around);
     }
 
@@ -181,7 +220,8 @@ impl Driver {
             let (store, epoch) = (self.around.store.clone(), self.around.epoch);
             let name = self.namespace.name().clone();
             let metrics = self.around.metrics.clone();
-            self.commit = Some(store_until_it_holds(store, name, epoch, writes, metrics).boxed());
+            let stored = store_until_it_holds(store, name, epoch, writes, metrics);
+            self.commit = Some(in_time(self.around.commit_within, stored).boxed());
         }
     }
 
@@ -226,6 +266,28 @@ impl Driver {
         }
     }
 
+    /// Gives the state away and tells everybody to go where it goes.
+    async fn hand_out(mut self, to: oneshot::Sender<HandOut>) -> End {
+        // What is on its way must be known to have been stored, or not.
+        if tokio::time::timeout(FLUSH, self.flush()).await.is_err() || self.commit.is_some() {
+            return self.fall_silent(End::HandedOver);
+        }
+        let state = self.namespace.hand_over(self.now());
+        let (until, taken) = oneshot::channel();
+        if to.send(HandOut { state, until }).is_ok() {
+            // An error is what ends it.
+            let _ = taken.await;
+        }
+        self.fall_silent(End::HandedOver)
+    }
+
+    /// Ends without storing anything more; sessions are told to go elsewhere.
+    fn fall_silent(mut self, end: End) -> End {
+        self.namespace.close(Farewell::ServerLeaving);
+        self.dispatcher.farewell(&mut self.namespace);
+        end
+    }
+
     fn lose(mut self, error: StoreError) -> End {
         // A batch on its way may hear of a deletion before the order to end comes.
         let deleted = matches!(error, StoreError::NotFound { .. });
@@ -233,8 +295,7 @@ impl Driver {
             true => Farewell::NamespaceDeleted,
             false => Farewell::ServerLeaving,
         });
-        let now = self.now();
-        self.dispatch(now);
+        self.dispatcher.farewell(&mut self.namespace);
         End::Lost(error)
     }
 
@@ -248,10 +309,36 @@ impl Driver {
     }
 }
 
+type Committing = BoxFuture<'static, Result<(), NotStored>>;
+
+/// Why a batch was not stored.
+#[derive(Debug)]
+enum NotStored {
+    Refused(StoreError),
+    /// Nobody knows whether it will be.
+    InTime,
+}
+
+/// What ends a driver in good order.
+#[derive(Debug)]
+enum Last {
+    Farewell(Farewell),
+    HandOut(oneshot::Sender<HandOut>),
+}
+
+async fn in_time(
+    within: Option<Duration>,
+    stored: impl Future<Output = Result<(), StoreError>>,
+) -> Result<(), NotStored> {
+    let Some(within) = within else { return stored.await.map_err(NotStored::Refused) };
+    match tokio::time::timeout(within, stored).await {
+        Ok(stored) => stored.map_err(NotStored::Refused),
+        Err(_) => Err(NotStored::InTime),
+    }
+}
+
 /// Waits for the commit on its way; for ever if there is none.
-async fn stored(
-    commit: &mut Option<BoxFuture<'static, Result<(), StoreError>>>,
-) -> Result<(), StoreError> {
+async fn stored(commit: &mut Option<Committing>) -> Result<(), NotStored> {
     match commit {
         Some(commit) => commit.await,
         None => std::future::pending().await,

@@ -6,6 +6,7 @@ mod describe;
 mod go_executor;
 mod go_service;
 mod go_watch;
+mod peer;
 mod pushed;
 mod routing;
 mod session;
@@ -20,6 +21,7 @@ use plimsoll_wire::sharddistributor::shard_distributor_api_server::ShardDistribu
 use plimsoll_wire::sharddistributor::shard_distributor_executor_api_server::ShardDistributorExecutorApiServer;
 use plimsoll_wire::v1::admin_service_server::AdminServiceServer;
 use plimsoll_wire::v1::executor_service_server::ExecutorServiceServer;
+use plimsoll_wire::v1::peer_service_server::PeerServiceServer;
 use plimsoll_wire::v1::routing_service_server::RoutingServiceServer;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
@@ -28,6 +30,8 @@ pub(crate) use describe::kind as kind_of;
 
 use pushed::Pushed;
 
+use crate::clock::Clock;
+use crate::leadership::Servers;
 use crate::metrics::Metrics;
 use crate::namespaces::Namespaces;
 
@@ -35,6 +39,9 @@ use crate::namespaces::Namespaces;
 #[derive(Clone, Debug)]
 pub struct Services {
     pub namespaces: Arc<Namespaces>,
+    /// `None`: this server is alone.
+    pub servers: Option<Arc<Servers>>,
+    pub clock: Clock,
     pub metrics: Metrics,
     /// Streams end when this does.
     pub shutdown: CancellationToken,
@@ -73,6 +80,11 @@ impl Services {
                     .max_encoding_message_size(MAX_MESSAGE_BYTES),
             )
             .add_service(self.pushed(RoutingServiceServer::new(services.clone())))
+            .add_service(
+                PeerServiceServer::new(services.clone())
+                    .max_decoding_message_size(MAX_MESSAGE_BYTES)
+                    .max_encoding_message_size(MAX_MESSAGE_BYTES),
+            )
             .add_service(
                 AdminServiceServer::new(services)
                     .max_decoding_message_size(MAX_MESSAGE_BYTES)

@@ -5,15 +5,22 @@
 
 pub mod board;
 pub mod clock;
+pub mod confidence;
 pub mod config;
 pub mod driver;
+pub mod election;
+pub mod forward;
 pub mod grpc;
 pub mod history;
 pub mod http;
+pub mod leadership;
+pub mod listing;
 pub mod metrics;
 pub mod namespaces;
+pub mod peers;
+pub mod replica;
 pub mod server;
 pub mod tls;
 
 pub use config::Config;
-pub use server::{Error, Server};
+pub use server::{Error, Server, open_store};

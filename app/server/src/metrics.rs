@@ -30,7 +30,8 @@ const LATENCY_BUCKETS: [f64; 14] =
 const STATUSES: [&str; 4] = ["active", "leaving", "drained", "silent"];
 
 /// Every operation of both wires that is counted.
-const OPERATIONS: [&str; 27] = [
+const OPERATIONS: [&str; 30] = [
+    "Beat",
     "CreateNamespace",
     "DeleteNamespace",
     "DescribeNamespace",
@@ -48,6 +49,7 @@ const OPERATIONS: [&str; 27] = [
     "GetNamespaceState",
     "GetShardOwner",
     "Heartbeat",
+    "Hello",
     "History",
     "InspectShard",
     "ListDrains",
@@ -55,6 +57,7 @@ const OPERATIONS: [&str; 27] = [
     "Lookup",
     "PlanBalance",
     "ResumeBalance",
+    "TakeOver",
     "UndrainHosts",
     "UndrainShards",
     "UpdateSettings",
@@ -105,6 +108,17 @@ pub struct Metrics {
     events: Family<OfEvent, Counter>,
     gauges: Gauges,
     counters: Counters,
+    cluster: Cluster,
+}
+
+/// Figures of one of several servers.
+#[derive(Clone, Debug, Default)]
+struct Cluster {
+    leader_changes: Family<OfNamespace, Counter>,
+    replica_age: Family<OfNamespace, FloatGauge>,
+    confidence: FloatGauge,
+    forwarded: Counter,
+    store_failures: Counter,
 }
 
 /// What is counted of one operation.
@@ -120,6 +134,7 @@ struct Gauges {
     active_shards: Family<OfNamespace, Gauge>,
     heartbeat_lag: Family<OfNamespace, Gauge>,
     is_leader: Family<OfNamespace, Gauge>,
+    leader: Family<OfNamespace, Gauge>,
     max_over_mean: Family<OfNamespace, FloatGauge>,
     spread: Family<OfNamespace, FloatGauge>,
     missing_ratio: Family<OfNamespace, FloatGauge>,
@@ -169,6 +184,7 @@ impl Metrics {
             events: Family::default(),
             gauges: Gauges::default(),
             counters: Counters::default(),
+            cluster: Cluster::default(),
         };
         metrics.register();
         metrics
@@ -183,6 +199,7 @@ impl Metrics {
         add(registry, names::EVENTS, &self.events);
         self.gauges.register(registry);
         self.counters.register(registry);
+        self.cluster.register(registry);
     }
 
     /// The metrics of one namespace.
@@ -203,6 +220,13 @@ impl Metrics {
         }
     }
 
+    /// A message came in on a session.
+    pub fn received(&self, operation: &'static str) {
+        if let Some(counted) = self.operations.get(operation) {
+            counted.requests.inc();
+        }
+    }
+
     /// A session is open until the answer is dropped.
     pub fn session(&self) -> Open {
         Open::new(self.sessions.clone())
@@ -211,6 +235,42 @@ impl Metrics {
     /// A watch is open until the answer is dropped.
     pub fn watch(&self, wire: &'static str) -> Open {
         Open::new(self.watches.get_or_create(&OfWire { wire }).clone())
+    }
+
+    /// A call was passed on to a leader.
+    pub fn forwarded(&self) {
+        self.cluster.forwarded.inc();
+    }
+
+    /// The store did not answer, or refused.
+    pub fn store_failed(&self) {
+        self.cluster.store_failures.inc();
+    }
+
+    /// Another server leads the namespace now.
+    pub fn leader_changed(&self, namespace: &Arc<str>) {
+        let of = OfNamespace { namespace: namespace.clone() };
+        self.cluster.leader_changes.get_or_create(&of).inc();
+    }
+
+    /// How long ago its leader confirmed the map; `None`: it is led here.
+    pub fn replica_age(&self, namespace: &Arc<str>, age: Option<Duration>) {
+        let of = OfNamespace { namespace: namespace.clone() };
+        match age {
+            Some(age) => drop(self.cluster.replica_age.get_or_create(&of).set(age.as_secs_f64())),
+            None => drop(self.cluster.replica_age.remove(&of)),
+        }
+    }
+
+    /// For how long this server is sure of all that it leads.
+    pub fn confidence(&self, left: Duration) {
+        self.cluster.confidence.set(left.as_secs_f64());
+    }
+
+    /// Whether the last change of a namespace could not be stored.
+    pub fn is_store_failing(&self, namespace: &Arc<str>) -> bool {
+        let of = OfNamespace { namespace: namespace.clone() };
+        self.gauges.store_failing.get(&of).is_some_and(|failing| failing.get() > 0)
     }
 
     /// Everything in Prometheus' text format.
@@ -228,11 +288,22 @@ impl Default for Metrics {
     }
 }
 
+impl Cluster {
+    fn register(&self, registry: &mut Registry) {
+        add(registry, names::LEADER_CHANGES, &self.leader_changes);
+        add(registry, names::REPLICA_AGE, &self.replica_age);
+        add(registry, names::CONFIDENCE, &self.confidence);
+        add(registry, names::FORWARDED, &self.forwarded);
+        add(registry, names::STORE_FAILURES, &self.store_failures);
+    }
+}
+
 impl Gauges {
     fn forget(&self, of: &OfNamespace) {
         self.active_shards.remove(of);
         self.heartbeat_lag.remove(of);
         self.is_leader.remove(of);
+        self.leader.remove(of);
         self.max_over_mean.remove(of);
         self.spread.remove(of);
         self.missing_ratio.remove(of);
@@ -248,6 +319,7 @@ impl Gauges {
         add(registry, names::ACTIVE_SHARDS, &self.active_shards);
         add(registry, names::OLDEST_HEARTBEAT_LAG, &self.heartbeat_lag);
         add(registry, names::IS_LEADER, &self.is_leader);
+        add(registry, names::LEADER, &self.leader);
         add(registry, names::LOAD_MAX_OVER_MEAN, &self.max_over_mean);
         add(registry, names::LOAD_CV, &self.spread);
         add(registry, names::LOAD_MISSING_RATIO, &self.missing_ratio);
@@ -264,6 +336,7 @@ impl Gauges {
         let owned = census.shards - census.unowned - census.in_handover;
         set(&self.active_shards, of, owned);
         set(&self.is_leader, of, 1);
+        set(&self.leader, of, 1);
         set(&self.drained_shards, of, namespace.drained_shards().len());
         set(&self.drained_hosts, of, namespace.drained_hosts().len());
         set(&self.unowned, of, census.unowned);

@@ -1,4 +1,10 @@
 //! Every namespace that this server leads, and how they come and go.
+//!
+//! Alone it leads every one that the store has. One of several leads what it is told
+//! to: see [`crate::leadership`].
+
+mod new;
+mod run;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,16 +12,24 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use plimsoll_ownership::action::Farewell;
+use plimsoll_ownership::event::{Event, What};
+use plimsoll_ownership::handover::HandoverState;
 use plimsoll_ownership::namespace::{Namespace, Origin};
-use plimsoll_ownership::record::{GrantRecord, Kind, NamespaceRecord, Stored, Write};
-use plimsoll_ownership::settings::{self, Settings};
+use plimsoll_ownership::record::{NamespaceRecord, Stored};
+use plimsoll_ownership::settings;
 use plimsoll_placement::time::Time;
 use plimsoll_store::{Error as StoreError, Store};
 use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
-use crate::driver::{Driver, End, NamespaceHandle, Surroundings};
+use crate::confidence::Confidence;
+use crate::driver::{Driver, NamespaceHandle, Pacing, Surroundings};
+use crate::election::{Elector, Won};
+use crate::listing::{Listed, Listing};
 use crate::metrics::Metrics;
+
+pub use new::NewNamespace;
+use run::{Ended, Run};
 
 /// The longest name, in bytes.
 const MAX_NAME: usize = 128;
@@ -23,10 +37,14 @@ const MAX_NAME: usize = 128;
 pub(crate) const MAX_EXECUTOR_ID: usize = 256;
 /// More shards than this are more than one server can hold.
 const MAX_SHARDS: u64 = 2_000_000;
+/// One of several servers whose changes do not pass for so long lets another try.
+const COMMIT_WITHIN: Duration = Duration::from_secs(3);
 
 /// Every namespace of this server.
 #[derive(Debug)]
 pub struct Namespaces {
+    /// All there are, also those that other servers lead.
+    pub listing: Arc<Listing>,
     led: Led,
     /// One is made or deleted at a time.
     changes: tokio::sync::Mutex<()>,
@@ -38,22 +56,20 @@ pub struct Namespaces {
     clock: Clock,
     metrics: Metrics,
     tasks: TaskTracker,
+    /// `None`: this server is alone.
+    elector: Option<Arc<Elector>>,
+}
+
+/// How a leadership begins.
+#[derive(Debug)]
+pub enum Start {
+    /// From the records.
+    Cold(Origin),
+    /// From what the last leader handed over.
+    Warm(Box<HandoverState>),
 }
 
 type Led = Arc<RwLock<BTreeMap<Arc<str>, Arc<NamespaceHandle>>>>;
-
-/// A namespace to be made.
-#[derive(Clone, Debug, Default)]
-pub struct NewNamespace {
-    pub name: String,
-    /// `fixed` or `ephemeral`.
-    pub kind: String,
-    pub shards: u64,
-    pub settings: Vec<(String, String)>,
-    /// Owners to begin with: shard key and executor id.
-    pub grants: Vec<(String, String)>,
-    pub frozen: bool,
-}
 
 /// Why a namespace was not made, opened or deleted.
 #[derive(Debug, thiserror::Error)]
@@ -84,9 +100,16 @@ pub enum Error {
 impl Namespaces {
     /// A server without namespaces. `remembers` says whether the store can be
     /// trusted to know every namespace there was: one that is new, or forgets,
-    /// cannot.
-    pub fn new(store: Arc<dyn Store>, remembers: bool, clock: Clock, metrics: Metrics) -> Self {
+    /// cannot. `elector` is there if it is one of several servers.
+    pub fn new(
+        store: Arc<dyn Store>,
+        remembers: bool,
+        clock: Clock,
+        metrics: Metrics,
+        elector: Option<Arc<Elector>>,
+    ) -> Self {
         Self {
+            listing: Arc::default(),
             led: Led::default(),
             changes: tokio::sync::Mutex::default(),
             deleted: Mutex::default(),
@@ -95,10 +118,11 @@ impl Namespaces {
             clock,
             metrics,
             tasks: TaskTracker::new(),
+            elector,
         }
     }
 
-    /// Opens every namespace that the store has.
+    /// Opens every namespace that the store has: for a server that is alone.
     ///
     /// # Errors
     /// The store cannot be read, or a record does not fit this version.
@@ -112,6 +136,37 @@ impl Namespaces {
         Ok(())
     }
 
+    /// Lists what the store has now: for one of several servers.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn sync(&self) -> Result<(), Error> {
+        let _turn = self.changes.lock().await;
+        self.list_what_is_stored().await
+    }
+
+    /// Only with the turn to change: what is made or deleted meanwhile would be taken
+    /// for the opposite.
+    async fn list_what_is_stored(&self) -> Result<(), Error> {
+        let records = self.store.namespaces().await?;
+        for gone in self.listing.sync(&records) {
+            tracing::info!(namespace = %gone.name, "namespace deleted");
+            self.remember_deletion(&gone);
+            if let Some(handle) = self.get(&gone.name) {
+                handle.close(Farewell::NamespaceDeleted).await;
+            }
+        }
+        if let Some(elector) = &self.elector {
+            elector.names(records.into_iter().map(|record| record.name));
+        }
+        Ok(())
+    }
+
+    fn remember_deletion(&self, gone: &Listed) {
+        let until = self.clock.now() + gone.longest_lease;
+        self.deleted.lock().insert(gone.name.clone(), until);
+    }
+
     /// Makes a namespace unless there is one of that name. If the store may have
     /// forgotten it, executors are asked what they run.
     ///
@@ -120,14 +175,21 @@ impl Namespaces {
     pub async fn ensure(&self, new: &NewNamespace) -> Result<(), Error> {
         // A mistake is one also where what is stored wins.
         let record = new.record()?;
-        if let Some(stored) = self.get(&new.name) {
+        if let Some(stored) = self.listing.get(&new.name) {
             if stored.kind != record.kind {
                 tracing::warn!(namespace = %new.name, stored = ?stored.kind, configured = ?record.kind, "the configuration differs from what is stored, which wins");
             }
             return Ok(());
         }
         let origin = if self.remembers { Origin::New } else { Origin::Forgetful };
-        self.make(new, origin).await
+        let _turn = self.changes.lock().await;
+        match self.make(new, origin).await {
+            // Another server was faster.
+            Err(Error::Store(StoreError::Exists { .. })) if self.elector.is_some() => {
+                self.list_what_is_stored().await
+            }
+            made => made,
+        }
     }
 
     /// Makes a namespace, also if the caller does not wait for it: half of one
@@ -140,6 +202,10 @@ impl Namespaces {
         let all = self.clone();
         let made = tokio::spawn(async move {
             let _turn = all.changes.lock().await;
+            if all.elector.is_some() {
+                // Another server may have deleted it a moment ago.
+                all.list_what_is_stored().await?;
+            }
             all.refuse_too_soon(&new.name)?;
             all.make(&new, Origin::New).await
         });
@@ -166,8 +232,23 @@ impl Namespaces {
         let first_generation = self.clock.wall_ms() * 1000;
         let (writes, stored) = new.first_records(record.kind, first_generation)?;
         self.store.create(record.clone(), writes).await?;
-        self.open(&record, stored, origin).await?;
+        self.listing.add(&record);
+        self.lead_what_was_made(&record, stored, origin).await?;
         tracing::info!(namespace = %record.name, kind = %new.kind, shards = new.shards, "namespace created");
+        Ok(())
+    }
+
+    async fn lead_what_was_made(
+        &self,
+        record: &NamespaceRecord,
+        stored: Stored,
+        origin: Origin,
+    ) -> Result<(), Error> {
+        let Some(elector) = &self.elector else { return self.open(record, stored, origin).await };
+        // If another one comes first, that one leads it.
+        if let Ok(Some(won)) = elector.run(&record.name, None).await {
+            self.drive(record, stored, Start::Cold(origin), won)?;
+        }
         Ok(())
     }
 
@@ -195,18 +276,27 @@ impl Namespaces {
             if it.executors().is_empty() { Duration::ZERO } else { longest }
         });
         let until = self.clock.now() + leases.await.unwrap_or_default();
+        let held = self.elector.as_ref().map(|elector| elector.hold(name));
         handle.close(Farewell::NamespaceDeleted).await;
         handle.ended().await;
         if let Err(error) = self.store.delete(name).await {
             self.reopen(name).await?;
             return Err(error.into());
         }
+        if let Some(held) = held {
+            held.resign().await;
+        }
         self.deleted.lock().insert(name.clone(), until);
+        self.listing.remove(name);
         tracing::info!(namespace = %name, "namespace deleted");
         Ok(())
     }
 
     async fn reopen(&self, name: &Arc<str>) -> Result<(), Error> {
+        if self.elector.is_some() {
+            // Whoever is elected opens it.
+            return Ok(());
+        }
         let records = self.store.namespaces().await?;
         if let Some(record) = records.into_iter().find(|record| record.name == *name) {
             let stored = self.store.load(name).await?;
@@ -215,12 +305,12 @@ impl Namespaces {
         Ok(())
     }
 
-    /// The namespace of that name.
+    /// The namespace of that name, if it is led here.
     pub fn get(&self, name: &str) -> Option<Arc<NamespaceHandle>> {
         self.led.read().get(name).cloned()
     }
 
-    /// Every namespace, in order of name.
+    /// Every namespace that is led here, in order of name.
     pub fn all(&self) -> Vec<Arc<NamespaceHandle>> {
         self.led.read().values().cloned().collect()
     }
@@ -241,105 +331,90 @@ impl Namespaces {
         origin: Origin,
     ) -> Result<(), Error> {
         let epoch = self.store.lead(&record.name).await?;
-        let now = self.clock.now();
-        let namespace = Namespace::new(now, self.clock.epoch_ms(), record, stored, origin)?;
-        let (store, clock) = (self.store.clone(), self.clock);
-        let metrics = self.metrics.of_namespace(&record.name);
-        let around = Surroundings { clock, store, epoch, metrics: metrics.clone() };
-        let (driver, handle) = Driver::new(namespace, around);
-        let (led, handle) = (self.led.clone(), Arc::new(handle));
-        led.write().insert(record.name.clone(), handle.clone());
-        let name = record.name.clone();
-        self.tasks.spawn(async move {
-            let end = driver.run().await;
-            led.write().retain(|_, other| !Arc::ptr_eq(other, &handle));
-            metrics.forget();
-            if let End::Lost(error) = end {
-                tracing::error!(namespace = %name, %error, "namespace lost");
-            }
-        });
+        let won = Won { epoch, confidence: Confidence::unlimited() };
+        self.drive(record, stored, Start::Cold(origin), won)
+    }
+
+    /// Leads a namespace that was won, from its records.
+    ///
+    /// # Errors
+    /// They cannot be read, or do not fit this version.
+    pub async fn take(&self, name: &Arc<str>, won: Won, start: Start) -> Result<(), Error> {
+        // Now that the epoch is this server's, nobody changes them any more.
+        let (records, stored) =
+            futures::future::try_join(self.store.namespaces(), self.store.load(name)).await?;
+        let missing = || StoreError::NotFound { namespace: name.clone() };
+        let record = records.into_iter().find(|it| it.name == *name).ok_or_else(missing)?;
+        self.drive(&record, stored, start, won)
+    }
+
+    fn drive(
+        &self,
+        record: &NamespaceRecord,
+        stored: Stored,
+        start: Start,
+        won: Won,
+    ) -> Result<(), Error> {
+        let listed = self.listing.add(record);
+        let event = self.led_event(&start, &won);
+        let namespace = self.machine(record, stored, start)?;
+        let pacing = Pacing::of(&namespace);
+        let around = self.surroundings(record, won);
+        let (driver, handle) = Driver::new(namespace, listed.board.clone(), around, pacing);
+        let handle = Arc::new(handle);
+        if let Some(event) = event {
+            self.metrics.of_namespace(&record.name).count(event.what);
+            handle.history.push(event);
+        }
+        self.led.write().insert(record.name.clone(), handle.clone());
+        self.tasks.spawn(Run { driver, handle, listed }.watch_over(Ended {
+            led: self.led.clone(),
+            listing: self.listing.clone(),
+            metrics: self.metrics.clone(),
+            elector: self.elector.clone(),
+        }));
         Ok(())
     }
-}
 
-impl From<&crate::config::Namespace> for NewNamespace {
-    fn from(namespace: &crate::config::Namespace) -> Self {
-        Self {
-            name: namespace.name.clone(),
-            kind: namespace.kind.clone(),
-            shards: namespace.shards,
-            settings: namespace.flat_settings(),
-            grants: Vec::new(),
-            frozen: false,
-        }
-    }
-}
-
-impl NewNamespace {
-    fn record(&self) -> Result<NamespaceRecord, Error> {
-        let entries = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let settings = Settings::from_entries(entries)?;
-        let text = |(name, value): (&str, String)| (name.to_owned(), value);
-        Ok(NamespaceRecord {
-            name: self.checked_name()?,
-            kind: self.checked_kind()?,
-            settings: settings.changed_entries().into_iter().map(text).collect(),
-            frozen: self.frozen,
+    /// For the history; a server that is alone has nothing to tell.
+    fn led_event(&self, start: &Start, won: &Won) -> Option<Event> {
+        let how = match start {
+            Start::Warm(_) => "with all that the last leader knew",
+            Start::Cold(Origin::New) => "it was made a moment ago",
+            Start::Cold(_) => "from the records: executors get a full lease to be heard",
+        };
+        let elector = self.elector.as_ref()?;
+        Some(Event {
+            at: self.clock.now(),
+            what: What::Led,
+            shard: None,
+            executor: None,
+            generation: 0,
+            detail: format!("by {} in epoch {}, {how}", elector.me, won.epoch).into(),
         })
     }
 
-    fn checked_name(&self) -> Result<Arc<str>, Error> {
-        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        let fits = self.name.len() <= MAX_NAME && self.name.contains(|c: char| c != '.');
-        if fits && self.name.chars().all(allowed) {
-            return Ok(Arc::from(self.name.as_str()));
-        }
-        Err(Error::Name(self.name.clone()))
-    }
-
-    fn checked_kind(&self) -> Result<Kind, Error> {
-        match (self.kind.as_str(), self.shards) {
-            ("fixed", n) if (1..=MAX_SHARDS).contains(&n) => {
-                u32::try_from(n).map(|shards| Kind::Fixed { shards }).map_err(|_| Error::Shards(n))
-            }
-            ("fixed", n) => Err(Error::Shards(n)),
-            ("ephemeral", 0) => Ok(Kind::Ephemeral),
-            ("ephemeral", _) => Err(Error::ShardsOfEphemeral),
-            (other, _) => Err(Error::Type(other.to_owned())),
+    fn machine(
+        &self,
+        record: &NamespaceRecord,
+        stored: Stored,
+        start: Start,
+    ) -> Result<Namespace, settings::Error> {
+        let (now, epoch_ms) = (self.clock.now(), self.clock.epoch_ms());
+        match start {
+            Start::Warm(state) => Namespace::take_over(now, epoch_ms, record, stored, *state),
+            Start::Cold(origin) => Namespace::new(now, epoch_ms, record, stored, origin),
         }
     }
 
-    /// The first owners, as writes and as what the store then holds.
-    fn first_records(&self, kind: Kind, generation: u64) -> Result<(Vec<Write>, Stored), Error> {
-        let mut grants = BTreeMap::new();
-        for (shard, executor) in &self.grants {
-            if !is_shard(kind, shard) || !is_executor_id(executor) {
-                return Err(Error::Grant(shard.clone()));
-            }
-            let grant = GrantRecord { executor: Arc::from(executor.as_str()), generation };
-            grants.insert(Arc::from(shard.as_str()), grant);
-        }
-        let grants: Vec<(Arc<str>, GrantRecord)> = grants.into_iter().collect();
-        let write = |(shard, grant): &(Arc<str>, GrantRecord)| Write::Grant {
-            shard: shard.clone(),
-            grant: grant.clone(),
-        };
-        let mut writes: Vec<_> = grants.iter().map(write).collect();
-        writes.push(Write::GenerationFloor(generation));
-        Ok((writes, Stored { grants, generation_floor: generation, ..Stored::default() }))
-    }
-}
-
-fn is_shard(kind: Kind, key: &str) -> bool {
-    match kind {
-        Kind::Ephemeral => key.len() <= plimsoll_ownership::namespace::MAX_KEY_BYTES,
-        Kind::Fixed { shards } => {
-            key.parse().is_ok_and(|n: u32| n < shards && n.to_string() == key)
+    fn surroundings(&self, record: &NamespaceRecord, won: Won) -> Surroundings {
+        Surroundings {
+            clock: self.clock,
+            store: self.store.clone(),
+            epoch: won.epoch,
+            confidence: won.confidence,
+            commit_within: self.elector.is_some().then_some(COMMIT_WITHIN),
+            metrics: self.metrics.of_namespace(&record.name),
         }
     }
-}
-
-/// As a hello or a heartbeat would have to give it.
-fn is_executor_id(id: &str) -> bool {
-    !id.is_empty() && id.len() <= MAX_EXECUTOR_ID && !id.contains('/')
 }

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_store::{Error as StoreError, FileStore, MemoryStore, Options, Store};
+use plimsoll_store::{
+    Error as StoreError, EtcdOptions, EtcdStore, FileStore, MemoryStore, Options, Store,
+};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -14,9 +16,13 @@ use tonic::transport::server::TcpIncoming;
 
 use crate::clock::Clock;
 use crate::config::{Config, Error as ConfigError, StoreKind, check_exposure};
+use crate::election::{About, Elector};
+use crate::forward::{ForwardLayer, Forwarder};
 use crate::grpc::Services;
+use crate::leadership::Servers;
 use crate::metrics::Metrics;
 use crate::namespaces::{Error as NamespaceError, Namespaces};
+use crate::peers::Peers;
 
 /// How long connections may take to end once every stream has been told.
 const GRACE: Duration = Duration::from_millis(400);
@@ -29,6 +35,8 @@ const STORE_CACHE: usize = 16 * 1024 * 1024;
 /// Unread small frames count against the connection's window: see h2's limits.
 const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
 const STREAM_WINDOW: u32 = 1024 * 1024;
+/// Streams on one connection. Another server pipes many sessions through one.
+const STREAMS: u32 = 200;
 /// A peer that does not answer a ping within this is gone.
 const PING_TIMEOUT: Duration = Duration::from_secs(3);
 const PING_EVERY: Duration = Duration::from_secs(10);
@@ -59,8 +67,18 @@ pub struct Server {
     pub http: SocketAddr,
     pub namespaces: Arc<Namespaces>,
     pub metrics: Metrics,
+    /// `None`: it is alone.
+    pub servers: Option<Arc<Servers>>,
     shutdown: CancellationToken,
     ports: Vec<JoinHandle<()>>,
+}
+
+/// Where records are kept, and the elections that go with it.
+struct Kept {
+    store: Arc<dyn Store>,
+    /// Whether it can be trusted to know every namespace there was.
+    remembers: bool,
+    elector: Option<Arc<Elector>>,
 }
 
 impl Server {
@@ -70,35 +88,58 @@ impl Server {
     /// # Errors
     /// Whatever keeps it from serving, with what to do about it.
     pub async fn start(config: &Config) -> Result<Self, Error> {
+        // Boxed: much is done once, and every caller's future would carry it all.
+        Box::pin(Self::assemble(config)).await
+    }
+
+    async fn assemble(config: &Config) -> Result<Self, Error> {
         let (grpc, http) = check_exposure(config)?;
         // Before the store is touched: a second server must not get that far.
         let (grpc, http) = (listen(grpc)?, listen(http)?);
-        let remembers = is_there_already(config);
-        let store = open_store(config)?;
-        let metrics = Metrics::new();
         let clock = Clock::start();
-        let namespaces = Arc::new(Namespaces::new(store, remembers, clock, metrics.clone()));
-        namespaces.open_all().await?;
+        let kept = open(config, clock, bound(&grpc)).await?;
+        let metrics = Metrics::new();
+        let elector = kept.elector.clone();
+        let (store, remembers) = (kept.store, kept.remembers);
+        let namespaces =
+            Arc::new(Namespaces::new(store, remembers, clock, metrics.clone(), elector.clone()));
+        match &elector {
+            None => namespaces.open_all().await?,
+            Some(_) => namespaces.sync().await?,
+        }
         for namespace in &config.namespaces {
             namespaces.ensure(&namespace.into()).await?;
         }
+        let peers = Arc::new(Peers::new(crate::tls::client_tls(&config.tls)?));
+        let servers = elector.map(|elector| {
+            Servers::start(elector, peers, namespaces.clone(), clock, metrics.clone())
+        });
         let shutdown = CancellationToken::new();
         let services = Services {
             namespaces: namespaces.clone(),
+            servers: servers.clone(),
+            clock,
             metrics: metrics.clone(),
             shutdown: shutdown.clone(),
         };
         let (grpc, grpc_port) = serve_grpc(config, grpc, &services).await?;
         let (http, http_port) = serve_http(http, services);
         let ports = vec![grpc_port, http_port];
-        Ok(Self { grpc, http, namespaces, metrics, shutdown, ports })
+        Ok(Self { grpc, http, namespaces, metrics, servers, shutdown, ports })
     }
 
-    /// Hands over and ends: sessions are told to go elsewhere, streams end, and
-    /// what is still open after a moment is cut.
+    /// Hands over and ends: leaderships go to other servers with all that is known,
+    /// sessions are told to go elsewhere, streams end, and what is still open after a
+    /// moment is cut.
     pub async fn stop(self) {
+        if let Some(servers) = &self.servers {
+            servers.leave().await;
+        }
         self.shutdown.cancel();
         self.namespaces.close().await;
+        if let Some(servers) = &self.servers {
+            servers.left().await;
+        }
         let ended = futures::future::join_all(self.ports);
         if tokio::time::timeout(GRACE, ended).await.is_err() {
             tracing::debug!("connections were still open and have been cut");
@@ -113,14 +154,47 @@ fn is_there_already(config: &Config) -> bool {
     config.store == StoreKind::File && std::fs::metadata(file).is_ok_and(|it| it.len() > 0)
 }
 
-fn open_store(config: &Config) -> Result<Arc<dyn Store>, StoreError> {
+/// The store of a configuration, for whoever wants its records and does not serve.
+///
+/// # Errors
+/// It cannot be opened, with what to do about it.
+pub async fn open_store(config: &Config) -> Result<Arc<dyn Store>, Error> {
+    match config.etcd_options()? {
+        Some(etcd) => Ok(Arc::new(connect(&etcd).await?)),
+        None => open_alone(config),
+    }
+}
+
+async fn open(config: &Config, clock: Clock, grpc: SocketAddr) -> Result<Kept, Error> {
+    match config.etcd_options()? {
+        Some(etcd) => open_among_others(&etcd, &config.advertised(grpc)?, clock).await,
+        None => {
+            let remembers = is_there_already(config);
+            Ok(Kept { store: open_alone(config)?, remembers, elector: None })
+        }
+    }
+}
+
+fn open_alone(config: &Config) -> Result<Arc<dyn Store>, Error> {
     Ok(match config.store {
         StoreKind::Memory => Arc::new(MemoryStore::new()),
-        StoreKind::File => {
+        StoreKind::File | StoreKind::Etcd => {
             let options = Options { cache_bytes: STORE_CACHE };
             Arc::new(FileStore::open_with(&config.data_dir, &options)?)
         }
     })
+}
+
+async fn open_among_others(etcd: &EtcdOptions, address: &str, clock: Clock) -> Result<Kept, Error> {
+    let store = Arc::new(connect(etcd).await?);
+    let remembers = !store.namespaces().await?.is_empty();
+    let elector = Elector::join(store.clone(), clock, About::new(address)).await;
+    let elector = Some(Arc::new(elector.map_err(StoreError::from)?));
+    Ok(Kept { store, remembers, elector })
+}
+
+async fn connect(etcd: &EtcdOptions) -> Result<EtcdStore, StoreError> {
+    Ok(EtcdStore::connect(etcd).await?)
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
@@ -142,6 +216,7 @@ async fn serve_grpc(
     let mut builder = GrpcServer::builder()
         .initial_connection_window_size(CONNECTION_WINDOW)
         .initial_stream_window_size(STREAM_WINDOW)
+        .max_concurrent_streams(STREAMS)
         .http2_keepalive_interval(Some(PING_EVERY))
         .http2_keepalive_timeout(Some(PING_TIMEOUT));
     if let Some(tls) = crate::tls::server_tls(&config.tls)? {
@@ -149,9 +224,18 @@ async fn serve_grpc(
     }
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
     let (routes, end) = (services.routes().await?, services.shutdown.clone());
-    let serve =
-        builder.add_routes(routes).serve_with_incoming_shutdown(incoming, end.cancelled_owned());
+    let serve = builder
+        .layer(ForwardLayer(forwarder(services)))
+        .add_routes(routes)
+        .serve_with_incoming_shutdown(incoming, end.cancelled_owned());
     Ok((address, tokio::spawn(log_end("gRPC", serve))))
+}
+
+fn forwarder(services: &Services) -> Option<Arc<Forwarder>> {
+    let servers = services.servers.as_ref()?;
+    let (elector, peers) = (servers.elector.clone(), servers.peers.clone());
+    let namespaces = services.namespaces.clone();
+    Some(Arc::new(Forwarder::new(elector, namespaces, peers, services.metrics.clone())))
 }
 
 fn serve_http(listener: TcpListener, services: Services) -> (SocketAddr, JoinHandle<()>) {

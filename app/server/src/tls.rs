@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
+use tonic::transport::{Certificate, ClientTlsConfig, Identity, Server, ServerTlsConfig};
 
 use crate::config::Tls;
 
@@ -52,6 +52,22 @@ pub fn server_tls(tls: &Tls) -> Result<Option<ServerTlsConfig>, Error> {
     Ok(Some(config))
 }
 
+/// The TLS of calls from this server to others; `None` if none is configured.
+///
+/// # Errors
+/// A file cannot be read, or is not what it should be.
+pub fn client_tls(tls: &Tls) -> Result<Option<ClientTlsConfig>, Error> {
+    if tls.certificate.as_os_str().is_empty() {
+        return Ok(None);
+    }
+    let (key, path) = match tls.server_ca.as_os_str().is_empty() {
+        true => ("tls.client_ca", &tls.client_ca),
+        false => ("tls.server_ca", &tls.server_ca),
+    };
+    let ca = Certificate::from_pem(certificate(key, path)?);
+    Ok(Some(ClientTlsConfig::new().identity(identity(tls)?).ca_certificate(ca)))
+}
+
 fn identity(tls: &Tls) -> Result<Identity, Error> {
     let certificate = certificate("tls.certificate", &tls.certificate)?;
     let key = read("tls.key", &tls.key)?;
@@ -65,7 +81,7 @@ fn identity(tls: &Tls) -> Result<Identity, Error> {
 }
 
 /// Text without any certificate would be taken for an empty list of them.
-fn certificate(key: &'static str, path: &Path) -> Result<Vec<u8>, Error> {
+pub(crate) fn certificate(key: &'static str, path: &Path) -> Result<Vec<u8>, Error> {
     let pem = read(key, path)?;
     if contains(&pem, "-----BEGIN CERTIFICATE-----") {
         return Ok(pem);
@@ -77,7 +93,7 @@ fn not_pem(key: &'static str, path: &Path, what: &'static str, mark: &'static st
     Error::NotPem { key, path: path.to_owned(), what, mark }
 }
 
-fn read(key: &'static str, path: &Path) -> Result<Vec<u8>, Error> {
+pub(crate) fn read(key: &'static str, path: &Path) -> Result<Vec<u8>, Error> {
     std::fs::read(path).map_err(|source| Error::Read { key, path: path.to_owned(), source })
 }
 

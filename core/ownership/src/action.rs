@@ -10,6 +10,7 @@ use plimsoll_placement::plan::MoveReason;
 
 use crate::event::Event;
 use crate::ids::{RequestId, SessionId};
+use crate::message::{Grant, LeaseEnd, NextOwner, Preparation};
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,17 +31,23 @@ pub enum Tell {
     Welcome {
         lease: Duration,
         beat: Duration,
-        grants: Vec<(Arc<str>, u64)>,
+        lease_end: LeaseEnd,
+        /// All that it may run.
+        grants: Vec<Grant>,
+        /// All that it is to prepare.
+        preparations: Vec<Preparation>,
     },
-    Granted {
-        shard: Arc<str>,
-        generation: u64,
-    },
+    Granted(Grant),
     Revoked {
         shard: Arc<str>,
         generation: u64,
         reason: RevokeReason,
+        /// Where it goes, if that is known.
+        next: Option<NextOwner>,
     },
+    Prepare(Preparation),
+    /// What was to be prepared does not come.
+    Abandon(Preparation),
     BeatAck {
         sequence: u64,
     },
@@ -120,6 +127,27 @@ pub enum Outcome {
 }
 
 impl RevokeReason {
+    /// Every reason there is.
+    pub const ALL: [Self; 12] = [
+        Self::Move(MoveReason::Unowned),
+        Self::Move(MoveReason::HostDrained),
+        Self::Move(MoveReason::ExecutorLeaving),
+        Self::Move(MoveReason::FillEmpty),
+        Self::Move(MoveReason::Balance),
+        Self::Move(MoveReason::Exchange),
+        Self::Move(MoveReason::Ring),
+        Self::ShardDrain,
+        Self::Done,
+        Self::Reset,
+        Self::Stopping,
+        Self::Superseded,
+    ];
+
+    /// The reason of this word; `None` if there is none.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == word)
+    }
+
     /// The word used on the wire and in the history.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -31,8 +31,16 @@ pub enum What {
     Left,
     /// Its lease ran out.
     Expired,
+    /// It said goodbye and that it comes back.
+    Away,
+    /// The next owner was told to make ready; the present one serves on.
+    Preparing,
+    /// The next owner did not make ready, or not in time.
+    PrepareFailed,
     /// The owner was told to stop.
     Revoked,
+    /// What the owner left for the next one was too much to be kept.
+    StateLost,
     /// The owner does not run it any more.
     Stopped,
     /// It could not start, or stopped by itself.
@@ -56,16 +64,22 @@ pub enum What {
     MassFailure,
     /// The server itself stood still: everybody gets that time back.
     Stalled,
+    /// This server began to lead the namespace.
+    Led,
 }
 
 impl What {
     /// Every kind there is.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 26] = [
         Self::Joined,
         Self::Leaving,
         Self::Left,
         Self::Expired,
+        Self::Away,
+        Self::Preparing,
+        Self::PrepareFailed,
         Self::Revoked,
+        Self::StateLost,
         Self::Stopped,
         Self::Failed,
         Self::Granted,
@@ -82,6 +96,7 @@ impl What {
         Self::Reset,
         Self::MassFailure,
         Self::Stalled,
+        Self::Led,
     ];
 
     /// The word used on the wire, in metrics and in logs.
@@ -91,7 +106,11 @@ impl What {
             Self::Leaving => "leaving",
             Self::Left => "left",
             Self::Expired => "expired",
+            Self::Away => "away",
+            Self::Preparing => "preparing",
+            Self::PrepareFailed => "prepare-failed",
             Self::Revoked => "revoked",
+            Self::StateLost => "state-lost",
             Self::Stopped => "stopped",
             Self::Failed => "failed",
             Self::Granted => "granted",
@@ -108,6 +127,7 @@ impl What {
             Self::Reset => "reset",
             Self::MassFailure => "mass-failure",
             Self::Stalled => "stalled",
+            Self::Led => "led",
         }
     }
 }

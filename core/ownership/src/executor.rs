@@ -9,7 +9,16 @@ use plimsoll_placement::view::Candidacy;
 
 use crate::capacity::{self, CAPACITY_LABEL};
 use crate::ids::{SessionId, ShardId};
+use crate::message::NextOwner;
 use crate::settings::Settings;
+
+/// The metadata key under which an executor says where it can be reached, as the
+/// Go executors do.
+pub const ADDRESS_LABEL: &str = "grpc_address";
+
+/// The metadata key under which an executor says which version of its program it
+/// runs.
+pub const VERSION_LABEL: &str = "plimsoll.version";
 
 /// Free text that an executor says of itself.
 pub type Labels = Arc<BTreeMap<String, String>>;
@@ -34,6 +43,16 @@ pub(crate) struct Executor {
     /// Since when it may be given shards; `None`: it was there when the server
     /// started.
     pub(crate) opened_at: Option<Time>,
+    /// Since when its version is what it is; `None`: for long, or it says none.
+    pub(crate) version_since: Option<Time>,
+    /// It answers what it is told to prepare.
+    pub(crate) prepares: bool,
+    /// It had a session with the server before this one and is to begin another:
+    /// what it is given meanwhile, its welcome tells.
+    pub(crate) rejoins: bool,
+    /// It said goodbye and that it comes back: it runs nothing, and until then
+    /// its shards are kept for it.
+    pub(crate) away_until: Option<Time>,
     /// It wants no (more) work.
     pub(crate) leaving: bool,
     /// Its host is drained.
@@ -75,6 +94,10 @@ impl Executor {
             promised_until: now,
             expected: false,
             opened_at: (link != Link::Unheard).then_some(now),
+            version_since: None,
+            prepares: false,
+            rejoins: false,
+            away_until: None,
             leaving: false,
             drained: false,
             last_heard: now,
@@ -98,8 +121,21 @@ impl Executor {
 
     /// When it is called dead if nothing is heard.
     pub(crate) fn expires_at(&self, settings: &Settings) -> Time {
+        if let Some(until) = self.away_until {
+            return until;
+        }
         let lease_end = self.lease_end(settings);
         self.held_until.map_or(lease_end, |until| until.max(lease_end))
+    }
+
+    /// It is not called dead before then: somebody may have told it so.
+    pub(crate) fn promise_until(&mut self, until: Time) {
+        self.promised_until = self.promised_until.max(until);
+    }
+
+    /// Until when an earlier welcome may hold.
+    pub(crate) fn promised_until(&self) -> Time {
+        self.promised_until
     }
 
     fn lease_end(&self, settings: &Settings) -> Time {
@@ -125,7 +161,7 @@ impl Executor {
     /// Whether it may be given shards. One that has lost its session, or has
     /// not been heard yet, keeps what it has and gets nothing.
     pub(crate) fn candidacy(&self) -> Candidacy {
-        let in_touch = matches!(self.link, Link::Session(Some(_)) | Link::Unary);
+        let in_touch = matches!(self.link, Link::Session(Some(_)) | Link::Unary) || self.rejoins;
         if self.drained {
             Candidacy::Drained
         } else if self.leaving {
@@ -157,6 +193,38 @@ impl Executor {
         self.leaving && self.shards.is_empty()
     }
 
+    /// Its silence says something.
+    pub(crate) fn is_expected_to_beat(&self) -> bool {
+        !self.has_left() && self.away_until.is_none()
+    }
+
+    /// This server has heard of it what it runs.
+    pub(crate) fn has_been_heard(&self) -> bool {
+        self.link != Link::Unheard && !self.rejoins
+    }
+
+    /// It says something else of itself. Whether it has just changed its version
+    /// is not known of one that only the records knew.
+    pub(crate) fn set_metadata(&mut self, now: Time, metadata: Labels) {
+        let version = self.version().map(str::to_owned);
+        let known = version.is_some() || self.opened_at.is_some();
+        self.metadata = metadata;
+        if self.version() != version.as_deref() {
+            self.version_since = known.then_some(now);
+        }
+    }
+
+    /// Which version of its program it says it runs.
+    pub(crate) fn version(&self) -> Option<&str> {
+        self.metadata.get(VERSION_LABEL).map(String::as_str)
+    }
+
+    /// As the executor that a shard goes to.
+    pub(crate) fn as_next_owner(&self) -> NextOwner {
+        let address = self.metadata.get(ADDRESS_LABEL).map_or("", String::as_str);
+        NextOwner { executor: self.id.clone(), address: Arc::from(address) }
+    }
+
     /// A sign of life.
     pub(crate) fn heard(&mut self, now: Time) {
         self.last_heard = now;
@@ -169,6 +237,7 @@ impl Executor {
             Candidacy::Open => "active",
             Candidacy::Drained => "drained",
             Candidacy::Leaving => "leaving",
+            Candidacy::Silent if self.away_until.is_some() => "away",
             Candidacy::Silent => "silent",
         }
     }

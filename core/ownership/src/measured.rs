@@ -17,6 +17,9 @@ use plimsoll_placement::smoothing::{Estimate, Smoothed};
 use plimsoll_placement::time::Time;
 use plimsoll_placement::view::Load;
 
+/// As a part of the report: an average that is closer to it has arrived.
+const ARRIVED: f64 = 1e-6;
+
 /// How reports become a load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Smoothing {
@@ -63,11 +66,30 @@ impl Measured {
     }
 
     /// A cycle: the last report stood until now. `tells_changes`: it would have been
-    /// replaced if the load were another by now.
-    pub(crate) fn at_cycle(self, now: Time, smoothing: Smoothing, tells_changes: bool) -> Self {
-        match smoothing.estimates && !tells_changes {
-            true => self,
-            false => Self::after(Some(self), now, self.reported, smoothing),
+    /// replaced if the load were another by now. What was at rest has been left alone
+    /// since, up to `last`, the cycle before.
+    pub(crate) fn at_cycle(
+        self,
+        now: Time,
+        last: Option<Time>,
+        smoothing: Smoothing,
+        tells_changes: bool,
+    ) -> Self {
+        match (smoothing.estimates, tells_changes) {
+            (true, false) => self,
+            (true, true) => {
+                let estimate = self.estimate.standing_until(last.unwrap_or(Time::ZERO));
+                Self::after(Some(Self { estimate, ..self }), now, self.reported, smoothing)
+            }
+            (false, _) => Self::after(Some(self), now, self.reported, smoothing),
+        }
+    }
+
+    /// Whether it will be another at the next cycle without another report.
+    pub(crate) fn is_on_its_way(&self, smoothing: Smoothing, tells_changes: bool) -> bool {
+        match smoothing.estimates {
+            true => tells_changes && !self.estimate.is_at_rest(self.reported),
+            false => (self.smoothed() - self.reported).abs() > ARRIVED * self.reported,
         }
     }
 
@@ -100,5 +122,38 @@ fn averaged(last: Option<Estimate>, now: Time, report: f64, time_constant: Durat
     match last {
         Some(last) if last.value == report => Estimate::restored(now, report),
         _ => Estimate::restored(now, Smoothed::after(last, now, report, time_constant).value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_remembered_of_a_load_takes_48_bytes() {
+        assert_eq!(size_of::<Option<Measured>>(), 48);
+    }
+
+    #[test]
+    fn a_load_that_was_left_alone_changes_as_one_that_was_looked_at() {
+        let smoothing = Smoothing::of(&Policy::default());
+        let at = |second: u64| Time::from_millis(second * 1000);
+        let mut watched = Measured::after(None, at(0), 10.0, smoothing);
+        let mut second = 0;
+        while watched.is_on_its_way(smoothing, true) {
+            second += 1;
+            watched = watched.at_cycle(at(second), Some(at(second - 1)), smoothing, true);
+        }
+        let mut left_alone = watched;
+        for later in second + 1..second + 100 {
+            watched = watched.at_cycle(at(later), Some(at(later - 1)), smoothing, true);
+        }
+        let (last, now) = (second + 99, at(second + 100));
+        watched = watched.changed(now, 12.0, smoothing);
+        left_alone = left_alone.changed(now, 12.0, smoothing);
+        for it in [&mut watched, &mut left_alone] {
+            *it = it.at_cycle(now, Some(at(last)), smoothing, true);
+        }
+        assert!((watched.smoothed() - left_alone.smoothed()).abs() < 1e-2, "{watched:?}");
     }
 }

@@ -16,20 +16,26 @@
 //!    of it ever have the same one.
 //! 4. A drained shard and a drained host are given nothing.
 
+mod absence;
 mod check;
+mod choosing;
 mod creation;
 mod cycle;
 mod drains;
 mod explain;
 mod handover;
 mod inspect;
+mod legacy;
 mod liveness;
 mod orders;
 mod placing;
+mod planning;
+mod preparing;
 mod quarantine;
 mod restore;
 mod session;
 mod table;
+mod takeover;
 mod unary;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -60,8 +66,11 @@ pub use unary::{Heartbeat, HeartbeatAnswer, Report, UnaryStatus};
 
 use crate::stats::Stats;
 use cycle::LastCycle;
+use legacy::Legacies;
 use orders::Ordered;
 use placing::Failure;
+use planning::Planning;
+use preparing::Preparations;
 
 /// The longest shard key, in bytes.
 pub const MAX_KEY_BYTES: usize = 1024;
@@ -93,6 +102,10 @@ pub struct Namespace {
     failures: BTreeMap<ShardId, Failure>,
     /// What a move costs, of shards whose executor says it; above 0.
     move_costs: BTreeMap<ShardId, f64>,
+    /// Shards that are made ready elsewhere before they move there.
+    preparations: Preparations,
+    /// What owners left for the next ones.
+    legacies: Legacies,
     /// Hosts that died soon after they got a shard.
     suspects: BTreeMap<ShardId, Vec<Arc<str>>>,
 
@@ -105,6 +118,8 @@ pub struct Namespace {
 
     /// Until then the namespace finds out who runs what and moves nothing.
     recovering_until: Option<Time>,
+    /// Since when it is led by somebody who knows its past from the records only.
+    led_blindly_since: Option<Time>,
     /// While recovering: believe executors about shards that nobody owns.
     adopting: bool,
     /// The first executors have just come: wait for the others.
@@ -113,6 +128,7 @@ pub struct Namespace {
     forced_due: bool,
     next_cycle: Time,
     last_cycle: LastCycle,
+    planning: Planning,
     /// No executor can be dead before then.
     next_expiry: Time,
     mass_failure_until: Option<Time>,
@@ -148,7 +164,8 @@ impl Namespace {
     /// overdue when an executor comes that can take it.)
     fn next_deadline(&self) -> Time {
         let due = self.next_cycle.min(self.next_expiry);
-        let others = [self.recovering_until, self.gathering.map(|gathering| gathering.until)];
+        let gathered = self.gathering.map(|gathering| gathering.until);
+        let others = [self.recovering_until, gathered, self.preparations.next_timeout()];
         others.into_iter().flatten().fold(due, Time::min)
     }
 
@@ -158,6 +175,7 @@ impl Namespace {
         self.end_recovery(now);
         self.end_gathering(now);
         self.bury_the_silent(now);
+        self.end_overdue_preparations(now);
         self.retry_failed(now);
         self.settle(now);
         self.cycle_if_due(now);

@@ -11,6 +11,7 @@ use plimsoll_placement::policy::{Mode, Policy};
 
 use crate::capacity::HostCapacities;
 use crate::duration;
+use crate::message::LeaseEnd;
 
 /// Everything about a namespace that an operator may tune while it runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +27,14 @@ pub struct Settings {
     pub lease: Duration,
     /// How often executors with a session beat.
     pub beat: Duration,
+    /// What executors do when their lease ends and no server was heard.
+    pub lease_end: LeaseEnd,
+    /// How long the next owner of a shard may make ready before the present one
+    /// is told to stop; 0: nobody is asked to.
+    pub prepare_timeout: Duration,
+    /// How long the shards of an executor are kept for it that said it comes
+    /// back; 0: not at all.
+    pub restart_grace: Duration,
     /// The lease of executors that send unary heartbeats.
     pub heartbeat_ttl: Duration,
     /// Whether shards that kill their owners are quarantined.
@@ -70,6 +79,9 @@ impl Default for Settings {
             rebalance_cooldown: Duration::from_millis(250),
             lease: Duration::from_secs(2),
             beat: Duration::from_millis(500),
+            lease_end: LeaseEnd::Stop,
+            prepare_timeout: Duration::from_secs(5),
+            restart_grace: Duration::ZERO,
             heartbeat_ttl: Duration::from_secs(10),
             crash_loop_enabled: true,
             crash_loop_deaths: 3,
@@ -297,6 +309,27 @@ pub const FIELDS: &[Field] = &[
         must_be: DURATION,
         read: |s, v| span(v, 10).map(|x| s.beat = x),
         write: |s| duration::print(s.beat),
+    },
+    Field {
+        name: "lease_end",
+        help: "What executors with a session do when their lease ends and no server was heard: stop (never two owners), or keep (run on; a shard may run twice if its executor was only cut off).",
+        must_be: "stop or keep",
+        read: |s, v| LeaseEnd::parse(v).map(|x| s.lease_end = x),
+        write: |s| s.lease_end.as_str().to_owned(),
+    },
+    Field {
+        name: "prepare_timeout",
+        help: "How long the next owner of a shard may prepare before the present one is told to stop; 0s: planned moves do not wait for that.",
+        must_be: DURATION_OR_ZERO,
+        read: |s, v| span(v, 0).map(|x| s.prepare_timeout = x),
+        write: |s| duration::print(s.prepare_timeout),
+    },
+    Field {
+        name: "restart_grace",
+        help: "How long the shards of an executor are kept for it that said goodbye and comes back under the same id; 0s: not at all.",
+        must_be: DURATION_OR_ZERO,
+        read: |s, v| span(v, 0).map(|x| s.restart_grace = x),
+        write: |s| duration::print(s.restart_grace),
     },
     Field {
         name: "heartbeat_ttl",

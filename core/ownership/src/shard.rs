@@ -19,6 +19,8 @@ pub(crate) struct Shard {
     /// Its place in the owner's list.
     pub(crate) slot: u32,
     pub(crate) drained: bool,
+    /// The next cycle will look at it.
+    pub(crate) is_noted: bool,
     /// A unary owner has reported it since it was granted.
     pub(crate) reported_running: bool,
     pub(crate) phase: Phase,
@@ -122,6 +124,7 @@ impl Shard {
             owner: None,
             slot: 0,
             drained: false,
+            is_noted: false,
             reported_running: false,
             phase: Phase::Unowned,
             because: Because::Restored,
@@ -164,9 +167,21 @@ impl Shard {
         });
     }
 
-    /// Brings the average up to now. `tells_changes`: its owner has a session.
-    pub(crate) fn advance(&mut self, now: Time, smoothing: Smoothing, tells_changes: bool) {
-        self.measured = self.measured.map(|it| it.at_cycle(now, smoothing, tells_changes));
+    /// Brings the average up to now. `last`: the cycle before; `tells_changes`: its
+    /// owner has a session.
+    pub(crate) fn advance(
+        &mut self,
+        now: Time,
+        last: Option<Time>,
+        smoothing: Smoothing,
+        tells_changes: bool,
+    ) {
+        self.measured = self.measured.map(|it| it.at_cycle(now, last, smoothing, tells_changes));
+    }
+
+    /// Whether its average changes without another report.
+    pub(crate) fn is_on_its_way(&self, smoothing: Smoothing, tells_changes: bool) -> bool {
+        self.measured.is_some_and(|it| it.is_on_its_way(smoothing, tells_changes))
     }
 
     /// Restores a smoothed load from a checkpoint.

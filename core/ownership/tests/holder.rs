@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_ownership::holder::{Action, FarewellReason, Holder, Incoming, Outgoing, Settings};
+use plimsoll_ownership::holder::{
+    Action, FarewellReason, Holder, Incoming, Outgoing, Revocation, Settings,
+};
+use plimsoll_ownership::message::{Grant, LeaseEnd, Preparation};
 use plimsoll_placement::time::Time;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -19,9 +22,13 @@ enum Step {
     Wait(u64),
     Connect,
     Disconnect,
-    Welcome(Vec<(u8, u8)>),
+    /// What is granted, and what is to be made ready.
+    Welcome(Vec<(u8, u8)>, Vec<u8>),
     Grant(u8, u8),
     Revoke(u8, u8),
+    Prepare(u8, u8),
+    Abandon(u8, u8),
+    PrepareEnds(u8, bool),
     /// Acknowledges one of the beats ever sent, perhaps of an earlier stream.
     Acknowledge(prop::sample::Index),
     Farewell(FarewellReason),
@@ -29,7 +36,8 @@ enum Step {
     StopEnds(u8),
     Done(u8),
     Leave,
-    Goodbye,
+    /// Whether it comes back.
+    Goodbye(bool),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -39,7 +47,11 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (0..900u64).prop_map(Step::Wait),
         4 => Just(Step::Connect),
         1 => Just(Step::Disconnect),
-        4 => vec((shard.clone(), generation.clone()), 0..4).prop_map(Step::Welcome),
+        4 => (vec((shard.clone(), generation.clone()), 0..4), vec(shard.clone(), 0..2))
+            .prop_map(|(grants, ready)| Step::Welcome(grants, ready)),
+        3 => (shard.clone(), generation.clone()).prop_map(|(s, g)| Step::Prepare(s, g)),
+        1 => (shard.clone(), generation.clone()).prop_map(|(s, g)| Step::Abandon(s, g)),
+        3 => (shard.clone(), any::<bool>()).prop_map(|(s, ok)| Step::PrepareEnds(s, ok)),
         4 => (shard.clone(), generation.clone()).prop_map(|(s, g)| Step::Grant(s, g)),
         4 => (shard.clone(), generation).prop_map(|(s, g)| Step::Revoke(s, g)),
         4 => any::<prop::sample::Index>().prop_map(Step::Acknowledge),
@@ -85,6 +97,12 @@ struct World {
     welcome: bool,
     /// Revocations of the present stream that wait for their confirmation.
     unconfirmed: BTreeSet<(Arc<str>, u64)>,
+    /// What the driver makes ready or has ready, and whether it said so.
+    preparing: BTreeMap<Arc<str>, (u64, bool)>,
+    /// What the welcomes say of the end of the lease.
+    lease_ends: LeaseEnd,
+    /// A welcome gave the lease and no farewell has ended it.
+    given: bool,
     parting: bool,
     finished: bool,
 }
@@ -96,13 +114,15 @@ proptest! {
     fn nothing_runs_twice_or_past_its_lease_and_revocations_are_confirmed(
         steps in vec(step(), 0..120),
         ends_with_goodbye in any::<bool>(),
+        returns in any::<bool>(),
+        keeps in any::<bool>(),
     ) {
-        let mut world = World::new();
+        let mut world = World::new(if keeps { LeaseEnd::Keep } else { LeaseEnd::Stop });
         for step in steps {
             world.take(step);
         }
         if ends_with_goodbye {
-            world.take(Step::Goodbye);
+            world.take(Step::Goodbye(returns));
         }
         world.end_every_stop();
         world.expect_every_confirmation();
@@ -113,7 +133,7 @@ proptest! {
 }
 
 impl World {
-    fn new() -> Self {
+    fn new(lease_ends: LeaseEnd) -> Self {
         Self {
             now: Time::from_millis(1),
             holder: Holder::new(Settings::default()),
@@ -125,6 +145,9 @@ impl World {
             lease_end: Time::ZERO,
             welcome: false,
             unconfirmed: BTreeSet::new(),
+            preparing: BTreeMap::new(),
+            lease_ends,
+            given: false,
             parting: false,
             finished: false,
         }
@@ -135,20 +158,30 @@ impl World {
             Step::Wait(millis) => self.wait(Duration::from_millis(millis)),
             Step::Connect => self.connect(),
             Step::Disconnect => self.disconnect(),
-            Step::Welcome(grants) => self.say_welcome(&grants),
+            Step::Welcome(grants, ready) => self.say_welcome(&grants, &ready),
             Step::Grant(shard, generation) => {
-                self.say(Incoming::Granted(vec![(key(shard), generation.into())]));
+                self.say(Incoming::Granted(vec![Grant::new(key(shard), generation.into())]));
             }
             Step::Revoke(shard, generation) => self.revoke(shard, generation),
+            Step::Prepare(shard, generation) => {
+                self.say(Incoming::Prepare(vec![preparation(shard, generation)]));
+            }
+            Step::Abandon(shard, generation) => {
+                self.say(Incoming::Abandon(vec![preparation(shard, generation)]));
+            }
+            Step::PrepareEnds(shard, well) => self.end_preparing(&key(shard), well),
             Step::Acknowledge(which) => self.acknowledge(which),
             Step::Farewell(reason) => self.say_farewell(reason),
             Step::StartEnds(shard, well) => self.end_start(&key(shard), well),
             Step::StopEnds(shard) => self.end_stop(&key(shard)),
             Step::Done(shard) => self.holder.done(self.now, &key(shard)),
             Step::Leave => self.holder.leave(self.now),
-            Step::Goodbye => {
+            Step::Goodbye(returning) => {
                 self.parting = true;
-                self.holder.goodbye(self.now);
+                match returning {
+                    true => self.holder.goodbye_for_now(self.now),
+                    false => self.holder.goodbye(self.now),
+                }
             }
         }
         self.perform();
@@ -194,19 +227,26 @@ impl World {
         }
     }
 
-    fn say_welcome(&mut self, grants: &[(u8, u8)]) {
+    fn say_welcome(&mut self, grants: &[(u8, u8)], ready: &[u8]) {
         if !self.connected || self.welcome {
             return;
         }
         self.welcome = true;
         self.lease_end = self.hello + USABLE;
+        self.given = true;
         let grants: BTreeMap<_, _> = grants.iter().map(|(s, g)| (key(*s), u64::from(*g))).collect();
         let granted = grants.keys().cloned().collect::<BTreeSet<_>>();
-        let grants = grants.into_iter().collect();
-        self.say(Incoming::Welcome { lease: LEASE, beat: BEAT, grants });
+        let grants = grants.into_iter().map(|(shard, g)| Grant::new(shard, g)).collect();
+        let preparations = ready.iter().map(|shard| preparation(*shard, 20)).collect();
+        let lease_end = self.lease_ends;
+        self.say(Incoming::Welcome { lease: LEASE, beat: BEAT, lease_end, grants, preparations });
         self.perform();
         for (shard, instance) in &self.instances {
             assert!(granted.contains(shard) || instance.stop_asked, "{shard} is not granted");
+        }
+        if self.holder.is_welcome() {
+            let named = |shard: &Arc<str>| ready.iter().any(|it| key(*it) == *shard);
+            assert!(self.preparing.keys().all(named), "{:?} is kept ready", self.preparing);
         }
     }
 
@@ -216,7 +256,8 @@ impl World {
         }
         let (shard, generation) = (key(shard), u64::from(generation));
         self.unconfirmed.insert((shard.clone(), generation));
-        self.say(Incoming::Revoked(vec![(shard, generation, "move".into())]));
+        let reason = "move".to_owned();
+        self.say(Incoming::Revoked(vec![Revocation { shard, generation, reason, next: None }]));
     }
 
     fn acknowledge(&mut self, which: prop::sample::Index) {
@@ -234,6 +275,7 @@ impl World {
     fn say_farewell(&mut self, reason: FarewellReason) {
         if self.connected && reason != FarewellReason::ServerLeaving {
             self.lease_end = self.now;
+            self.given = false;
         }
         self.say(Incoming::Farewell(reason));
         self.connected = false;
@@ -257,15 +299,41 @@ impl World {
         if self.instances.get(shard).is_some_and(|instance| instance.stop_asked)
             && let Some(instance) = self.instances.remove(shard)
         {
-            self.holder.stopped(self.now, shard, instance.generation);
+            self.holder.stopped(self.now, shard, instance.generation, None);
         }
+    }
+
+    fn end_preparing(&mut self, shard: &Arc<str>, well: bool) {
+        let Some((generation, ready)) = self.preparing.get_mut(shard) else { return };
+        if *ready {
+            return;
+        }
+        let generation = *generation;
+        *ready = true;
+        if !well {
+            self.preparing.remove(shard);
+        }
+        let outcome = if well { Ok(()) } else { Err("no".to_owned()) };
+        self.holder.prepared(self.now, shard, generation, outcome);
     }
 
     fn perform(&mut self) {
         while let Some(action) = self.holder.poll_action() {
             match action {
                 Action::Send(message) => self.hear(message),
-                Action::Start { shard, generation } => self.start(shard, generation),
+                Action::Start(grant) => self.start(grant.shard, grant.generation),
+                Action::Prepare(Preparation { shard, generation }) => {
+                    assert!(!self.parting, "{shard} is made ready after the goodbye");
+                    let earlier = self.preparing.insert(shard, (generation, false));
+                    assert_eq!(earlier, None, "made ready twice at once");
+                }
+                Action::Abandon(Preparation { shard, generation }) => {
+                    let known = self.preparing.remove(&shard).map(|(known, _)| known);
+                    assert_eq!(known, Some(generation), "{shard} was not being made ready");
+                }
+                Action::LeaseOutlived => {
+                    assert!(self.keeps() && self.now >= self.lease_end, "the lease is not over");
+                }
                 Action::Stop { shard, generation, .. } => self.ask_stop(&shard, generation),
                 Action::Reconnect(_) => self.connected = false,
                 Action::Finished(_) => {
@@ -278,7 +346,8 @@ impl World {
     }
 
     fn start(&mut self, shard: Arc<str>, generation: u64) {
-        assert!(self.now < self.lease_end, "{shard} is started without a lease");
+        assert!(self.leased(), "{shard} is started without a lease");
+        self.preparing.remove(&shard);
         assert!(!self.parting, "{shard} is started after the goodbye");
         let instance = Instance { generation, started: false, stop_asked: false };
         let other = self.instances.insert(shard, instance);
@@ -311,7 +380,12 @@ impl World {
                 self.expect_not_running(&shard, generation);
                 self.unconfirmed.retain(|(s, g)| *s != shard || *g > generation);
             }
-            Outgoing::Goodbye => {
+            Outgoing::Prepared { shard, error, .. } => {
+                let ready = self.preparing.get(&shard).is_some_and(|(_, ready)| *ready);
+                let known = ready || self.instances.contains_key(&shard);
+                assert!(known || error.is_some(), "{shard} is said to be ready");
+            }
+            Outgoing::Goodbye { .. } => {
                 assert!(self.instances.is_empty(), "goodbye while a shard runs");
                 self.unconfirmed.clear();
             }
@@ -329,14 +403,24 @@ impl World {
 
     fn check(&self) {
         for (shard, instance) in &self.instances {
-            if self.now >= self.lease_end {
+            if !self.leased() {
                 assert!(self.holder.may_run(self.now, shard).is_none(), "{shard} may run");
             }
-            assert!(self.holder.may_run(self.lease_end, shard).is_none());
+            assert!(self.keeps() || self.holder.may_run(self.lease_end, shard).is_none());
             if instance.stop_asked || !instance.started {
                 assert!(self.holder.may_run(self.now, shard).is_none());
             }
         }
+    }
+
+    fn keeps(&self) -> bool {
+        self.lease_ends == LeaseEnd::Keep
+    }
+
+    /// Whether shards may run: where leases are outlived, unless the server has
+    /// ended this one.
+    fn leased(&self) -> bool {
+        self.now < self.lease_end || self.keeps() && self.given
     }
 
     fn end_every_stop(&mut self) {
@@ -345,7 +429,7 @@ impl World {
             self.holder.handle_timeout(self.now);
             self.perform();
         }
-        if self.now >= self.lease_end {
+        if !self.leased() {
             assert!(self.instances.values().all(|it| it.stop_asked), "the lease is over");
         }
         for shard in self.instances.keys().cloned().collect::<Vec<_>>() {
@@ -365,6 +449,10 @@ impl World {
         self.perform();
         assert!(self.finished, "{:?}", self.holder);
     }
+}
+
+fn preparation(shard: u8, generation: u8) -> Preparation {
+    Preparation { shard: key(shard), generation: generation.into() }
 }
 
 fn key(shard: u8) -> Arc<str> {

@@ -6,12 +6,15 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 
+use plimsoll_placement::Ledger;
 use plimsoll_placement::plan;
 use plimsoll_placement::plan::Scope;
 use plimsoll_placement::policy::{Adaptive, Mode, Policy};
 use plimsoll_placement::snapshot::generate::{GenerateError, Size, generate};
 use plimsoll_placement::time::Time;
-use plimsoll_placement::view::View;
+use plimsoll_placement::view::{Load, ShardIndex, View};
+
+const NOW: Time = Time::from_millis(1_000_000);
 
 /// Shards and hosts.
 const SIZES: [(usize, usize); 3] = [(10_000, 100), (75_000, 1000), (1_000_000, 10_000)];
@@ -24,7 +27,7 @@ fn skewed(shards: usize, hosts: usize) -> Result<View, GenerateError> {
 fn full_plan(c: &mut Criterion) {
     let adaptive = Adaptive { move_budget_proportion: 1.0, ..Adaptive::default() };
     let policy = Policy { mode: Mode::Adaptive, adaptive, ..Policy::default() };
-    let now = Time::from_millis(1_000_000);
+    let now = NOW;
     let mut group = c.benchmark_group("adaptive full plan");
     group.sample_size(10);
     for (shards, hosts) in SIZES {
@@ -44,23 +47,48 @@ fn full_plan(c: &mut Criterion) {
     group.finish();
 }
 
-/// A cycle at rest after one of a hundred loads has changed by up to a tenth.
+/// A cycle of a ledger that is kept, at rest: after nothing, ten loads, and one of a
+/// hundred have changed by up to a tenth. Telling the ledger is part of it.
 fn next_cycle(c: &mut Criterion) {
-    let adaptive = Adaptive { move_budget_proportion: 1.0, ..Adaptive::default() };
-    let policy = Policy { mode: Mode::Adaptive, adaptive, ..Policy::default() };
-    let now = Time::from_millis(1_000_000);
-    let Ok(mut view) = skewed(75_000, 1000) else { return };
-    for step in plan(now, &view, &policy, Scope::Full).moves {
+    let mut group = c.benchmark_group("adaptive next cycle");
+    group.sample_size(20);
+    for (shards, hosts) in [(75_000, 1000), (1_000_000, 10_000)] {
+        let Some((ledger, loads)) = at_rest(shards, hosts) else { continue };
+        for changed in [0, 10, shards / 100] {
+            let name = format!("{shards} shards, {hosts} hosts, {changed} loads changed");
+            let (mut ledger, mut round) = (ledger.clone(), 0);
+            group.bench_function(BenchmarkId::from_parameter(name), |b| {
+                b.iter(|| {
+                    round += 1;
+                    change(&mut ledger, &loads, changed, round);
+                    ledger.plan(black_box(NOW), Scope::Full)
+                });
+            });
+        }
+    }
+    group.finish();
+}
+
+/// A ledger whose moves have all been carried out, and the loads in it.
+fn at_rest(shards: usize, hosts: usize) -> Option<(Ledger, Vec<f64>)> {
+    let mut view = skewed(shards, hosts).ok()?;
+    let unlimited = Adaptive { move_budget_proportion: 1.0, ..Adaptive::default() };
+    let policy = Policy { adaptive: unlimited, ..Policy::default() };
+    for step in plan(NOW, &view, &policy, Scope::Full).moves {
         view.shards[step.shard.0 as usize].owner = Some(step.to);
     }
-    for load in view.shards.iter_mut().step_by(100).filter_map(|shard| shard.load.as_mut()) {
-        load.smoothed *= 0.9 + 0.2 * (load.smoothed * 1000.0).fract();
+    let loads = view.shards.iter().filter_map(|shard| Some(shard.load?.smoothed)).collect();
+    Some((Ledger::of(&view, policy), loads))
+}
+
+/// Each of these differs from round to round, by up to a tenth of what it was at rest.
+fn change(ledger: &mut Ledger, loads: &[f64], changed: usize, round: usize) {
+    let Some(stride) = loads.len().checked_div(changed) else { return };
+    for place in 0..changed {
+        let off = ((place + round) % 10) as f64 / 45.0 - 0.1;
+        let load = Load::exactly(loads[place * stride] * (1.0 + off));
+        ledger.set_load(ShardIndex((place * stride) as u32), load);
     }
-    let moves = plan(now, &view, &policy, Scope::Full).moves.len();
-    println!("75000 shards, 1000 hosts, 750 loads changed: {moves} moves");
-    c.bench_function("adaptive cycle with 1 % of 75000 loads changed", |b| {
-        b.iter(|| plan(black_box(now), &view, &policy, Scope::Full));
-    });
 }
 
 criterion_group!(benches, full_plan, next_cycle);

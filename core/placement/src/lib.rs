@@ -1,10 +1,12 @@
 //! Where shards go: planners, measures of balance, and the reasons.
 //!
-//! Pure: a view of a namespace in, a plan with its report out. It knows no
+//! Pure: a view of a namespace in, or what changes in it, a plan with its report out. It knows no
 //! lease, no generation and no wire; it reads no clock.
 
 pub mod check;
+mod coarse;
 pub mod explain;
+pub mod ledger;
 pub mod load;
 pub mod measures;
 pub mod placer;
@@ -17,4 +19,5 @@ pub mod snapshot;
 pub mod time;
 pub mod view;
 
+pub use ledger::Ledger;
 pub use planner::plan;

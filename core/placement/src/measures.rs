@@ -1,10 +1,14 @@
 //! How even a placement is.
 
 mod bound;
+mod exact;
 mod sum;
 
 pub use bound::{Bound, lower_bound, lower_bound_over};
 pub use sum::Sum;
+
+pub(crate) use bound::lower_bound_from;
+pub(crate) use exact::ExactSum;
 
 /// Host loads in figures, per unit of capacity. All zero if there is no host.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -24,7 +24,7 @@ pub struct View {
 }
 
 /// One executor.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ExecutorView {
     /// The executor's id: breaks ties and places it on the ring.
     pub id: Arc<str>,

@@ -5,6 +5,9 @@ use std::time::Duration;
 
 /// Samples after which the figures are no longer steered by the first ones.
 const WARM: u32 = 64;
+/// By what part the median moves with each sample; and before it is warm.
+const STEP: f64 = 0.03;
+const FIRST_STEP: f64 = 0.25;
 
 /// Streaming estimates in constant space.
 ///
@@ -19,18 +22,33 @@ pub(crate) struct Handling {
 }
 
 impl Handling {
-    /// A handler has answered after `took`.
-    #[inline]
-    pub(crate) fn record(&mut self, took: Duration) {
-        let nanos = (took.as_nanos() as u64).max(1) as f64;
+    /// A handler has answered after so many nanoseconds.
+    #[inline(always)]
+    pub(crate) fn record(&mut self, nanos: u64) {
+        // Signed, since that is one instruction.
+        let nanos = nanos.clamp(1, i64::MAX as u64) as i64 as f64;
+        if self.samples < WARM {
+            return self.record_early(nanos);
+        }
+        let moved = if nanos > self.median { 1.0 + STEP } else { 1.0 / (1.0 + STEP) };
+        self.average(nanos, moved, 1.0 / WARM as f64);
+    }
+
+    #[cold]
+    fn record_early(&mut self, nanos: f64) {
         if self.samples == 0 {
             *self = Self { samples: 1, median: nanos, mean: nanos };
             return;
         }
-        self.samples = self.samples.saturating_add(1);
-        let step = if self.samples < WARM { 0.25 } else { 0.03 };
-        self.median *= if nanos > self.median { 1.0 + step } else { 1.0 / (1.0 + step) };
-        let weight = 1.0 / f64::from(self.samples.min(WARM));
+        self.samples += 1;
+        let step = if self.samples < WARM { FIRST_STEP } else { STEP };
+        let moved = if nanos > self.median { 1.0 + step } else { 1.0 / (1.0 + step) };
+        self.average(nanos, moved, 1.0 / f64::from(self.samples));
+    }
+
+    #[inline]
+    fn average(&mut self, nanos: f64, moved: f64, weight: f64) {
+        self.median *= moved;
         self.mean += (nanos.min(self.median * 16.0) - self.mean) * weight;
     }
 
@@ -55,7 +73,7 @@ mod tests {
         let mut random = rand_pcg::Pcg64::seed_from_u64(seed);
         let mut handling = Handling::default();
         for _ in 0..samples {
-            handling.record(Duration::from_secs_f64(draw(random.random())));
+            handling.record((draw(random.random()) * 1e9) as u64);
         }
         handling
     }
@@ -75,7 +93,7 @@ mod tests {
     fn one_odd_request_moves_the_mean_by_a_quarter_at_most() {
         let mut handling = fed(500, 1, |_| 0.010);
         let before = handling.mean().unwrap();
-        handling.record(Duration::from_secs(60));
+        handling.record(60_000_000_000);
         assert!(handling.mean().unwrap() < before.mul_f64(1.3));
     }
 
@@ -83,7 +101,7 @@ mod tests {
     fn a_tenfold_rise_is_followed_within_two_hundred_requests() {
         let mut handling = fed(500, 1, |_| 0.010);
         for _ in 0..200 {
-            handling.record(Duration::from_millis(100));
+            handling.record(100_000_000);
         }
         assert!(handling.median().unwrap() > Duration::from_millis(90));
         assert!(handling.mean().unwrap() > Duration::from_millis(80));

@@ -22,8 +22,12 @@ const IDLE_REDUCED: f64 = 0.6;
 /// Places per place needed. Times [`REDUCED`] it stays below 1: so the limit
 /// shrinks while even the reduced one is more than needed.
 const HEADROOM: f64 = 1.3;
-/// Departures in a measurement under the reduced limit. Those under the full one
-/// grow longer by this, up to that many times as long.
+/// Departures in a measurement under the reduced limit: their rate is known to a
+/// tenth. Those under the full one grow longer by this with each comparison that
+/// asked for no change, up to that many times as long: then less than a part in a
+/// hundred of throughput is lost by measuring. If they grew sooner, limits that are
+/// far too high came down too slowly: on one core the queue beside then waits three
+/// times as long.
 const SAMPLE: u32 = 128;
 const FULL_PER_REDUCED: u32 = 16;
 /// The weight of a comparison; and of one that clearly asks for a change.
@@ -119,6 +123,13 @@ impl Limiter {
             Phase::Full => inflight >= self.full,
             Phase::Reduced => inflight == self.reduced(),
         };
+        if on || self.meter.is_on() {
+            self.measure(at, on, handling);
+        }
+    }
+
+    #[cold]
+    fn measure(&mut self, at: Time, on: bool, handling: Duration) {
         if on && self.counts_from.is_none() {
             self.counts_from = Some(at + handling);
         }

@@ -24,6 +24,11 @@ impl Meter {
         }
     }
 
+    pub(crate) fn is_on(&self) -> bool {
+        self.on_since.is_some()
+    }
+
+    #[cold]
     fn toggle(&mut self, at: Time) {
         match self.on_since.take() {
             Some(since) => self.on_for += at - since,

@@ -1,5 +1,7 @@
 //! One isolation group: its places, those that wait, and what it has measured.
 
+mod rolling;
+
 use std::time::Duration;
 
 use crate::criticality::Criticality;
@@ -9,21 +11,20 @@ use crate::handling::Handling;
 use crate::lag::Lag;
 use crate::lane::Lane;
 use crate::limiter::{Bounds, Limiter};
-use crate::overload::{Overload, Seen, Tuning};
+use crate::overload::{Growth, Overload, Tuning};
 use crate::service_rate::ServiceRate;
 use crate::settings::{Auto, QueueSettings};
 use crate::shares::{Shares, Standing};
 use crate::state::State;
 use crate::time::Time;
 use crate::waiting::{Waiter, WaitingRoom};
+use rolling::{tuning, work};
 
 /// Below so many arrivals a second, level 3 is not shed.
 const LITTLE_TRAFFIC: f64 = 5.0;
 /// Windows, and typical handling times, without an end after which handlers hang.
 const HANG_WINDOWS: u32 = 10;
 const HANG_HANDLINGS: u32 = 8;
-/// A reserve is kept for so long after the last request of level 1.
-const RESERVE_FOR: Duration = Duration::from_secs(1);
 /// Callers whose places are counted apart for a cap; beyond, some share a count.
 const CAPPED_CALLERS: usize = 4096;
 
@@ -60,8 +61,12 @@ pub(crate) struct Queue {
     pub(crate) typical: Duration,
     /// Seconds by which one more ahead puts off a request.
     pub(crate) per_request: f64,
-    /// When it is worth coming again for one that is refused, before jitter.
-    pub(crate) come_again: Duration,
+    /// The standing lag and the window as of the last slot, in seconds.
+    lag_seconds: f64,
+    window: f64,
+    /// When it is worth coming again for one that is refused, before jitter, in
+    /// nanoseconds.
+    pub(crate) come_again: f64,
     /// Requests that fit into the unit of waits.
     per_unit: u32,
     /// When a place came free for the last time.
@@ -101,7 +106,9 @@ impl Queue {
             is_awake: false,
             typical: Duration::ZERO,
             per_request: 0.0,
-            come_again: Duration::from_millis(100),
+            lag_seconds: 0.0,
+            window: 0.1,
+            come_again: 100e6,
             per_unit: 1,
             freed_at: at,
             first_admitted_at: None,
@@ -144,6 +151,12 @@ impl Queue {
             && self.settings.caller_cap.is_none()
     }
 
+    /// Whether a place that comes free is nobody's, and counted for no caller.
+    #[inline]
+    pub(crate) fn is_unclaimed(&self) -> bool {
+        self.waiting == 0 && self.settings.caller_cap.is_none()
+    }
+
     /// How many wait that would be served before a newcomer of that level.
     pub(crate) fn ahead(&self, level: Criticality) -> u32 {
         self.lanes[..=level.index()].iter().map(Lane::len).sum()
@@ -152,6 +165,16 @@ impl Queue {
     /// The wait of a newcomer of that level, if it is not overtaken.
     pub(crate) fn predicted_wait(&self, level: Criticality) -> Duration {
         work(self.ahead(level), self.per_request) + self.lag.standing()
+    }
+
+    /// How it has grown, as a newcomer of that level sees it.
+    pub(crate) fn growth(&self, at: Time, level: Criticality) -> Growth {
+        Growth {
+            wait: f64::from(self.ahead(level)) * self.per_request + self.lag_seconds,
+            grown_for: at.nanos_since(self.detector.empty_at()) as f64 * 1e-9,
+            per_request: self.per_request,
+            window: self.window,
+        }
     }
 
     /// What handlers of a dry run wait inside, being more than enforcing would let
@@ -238,7 +261,7 @@ impl Queue {
     }
 
     /// Measures with the places and the queue as they are now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn note_occupancy(&mut self, at: Time) {
         let full = self.waiting > 0 || self.inflight >= self.limiter.current();
         self.rate.meter.set(at, full);
@@ -280,95 +303,6 @@ impl Queue {
         }
     }
 
-    /// Closes the slots that are over.
-    pub(crate) fn roll(&mut self, room: &WaitingRoom, at: Time) {
-        let slot = self.slot();
-        let passed = 1 + ((at - self.next_roll).as_nanos() / slot.as_nanos().max(1)) as u64;
-        let arrived = self.demand.fold(slot, passed);
-        self.rate.fold(at, slot * passed.min(1 << 20) as u32, self.tuning.interval * 5);
-        self.lag.roll(at, self.tuning.interval);
-        self.remeasure(at);
-        let oldest = self.oldest_wait(room, at);
-        self.detector.roll(passed, arrived, self.critical(), oldest);
-        self.judge(room, at);
-        self.fold_shares(slot, passed);
-        self.spare_critical(room, at);
-        self.limiter.tick(at, self.typical, self.overload.is_overloaded());
-        self.update_reserve(at);
-        self.note_occupancy(at);
-        self.next_roll = at + self.slot();
-    }
-
-    fn remeasure(&mut self, at: Time) {
-        self.typical = self.handling.mean().unwrap_or_default();
-        self.tuning = tuning(&self.settings, self.handling.median());
-        let limit = f64::from(self.limiter.current());
-        let mean = match self.handling.mean() {
-            Some(mean) => mean.as_secs_f64(),
-            None => self.first_admitted_at.map_or(0.0, |first| (at - first).as_secs_f64()),
-        };
-        let suggested = (mean > 0.0).then(|| limit / mean);
-        self.per_request = self.rate.per_second(suggested).map_or(0.0, |rate| 1.0 / rate);
-        let lag = self.lag.standing();
-        let unit = self.unit().saturating_sub(lag).as_secs_f64();
-        self.per_unit = (unit / self.per_request.max(1e-9)).min(1e9) as u32;
-        self.come_again = self.drained_in();
-    }
-
-    fn judge(&mut self, room: &WaitingRoom, at: Time) {
-        if at < self.frozen_until {
-            return;
-        }
-        let asked = self.demand.total();
-        let seen = Seen {
-            detector: &self.detector,
-            tuning: self.tuning,
-            load: asked * self.per_request,
-            carried_by_slot: self.slot().as_secs_f64() / self.per_request.max(1e-12),
-            wait: self.predicted_wait(Criticality::Internal),
-            grown_for: at - self.detector.empty_at(),
-            critical_wait: self.critical_wait(room, at),
-            critical_load: self.demand.above(Criticality::Feature) * self.per_request,
-            critical_backlog: work(self.critical(), self.per_request),
-            newest_first_after: self.settings.newest_first_after,
-            critical_patience: self.settings.critical_patience,
-        };
-        self.overload.update(at, &seen);
-        if !self.overload.is_active() {
-            self.shares = None;
-        }
-    }
-
-    /// Critical requests do not pay for a measurement, unless there are too many of
-    /// them anyway.
-    fn spare_critical(&mut self, room: &WaitingRoom, at: Time) {
-        let bound = self.tuning.target.max(self.typical) * 2;
-        if !self.overload.is_saturated() && self.critical_wait(room, at) > bound {
-            self.limiter.spare(at);
-        }
-    }
-
-    fn fold_shares(&mut self, slot: Duration, passed: u64) {
-        let rate = if self.per_request > 0.0 { 1.0 / self.per_request } else { f64::INFINITY };
-        if let Some(shares) = self.shares.as_mut() {
-            shares.fold(slot, passed, rate, &self.demand);
-        }
-    }
-
-    fn update_reserve(&mut self, at: Time) {
-        let limit = self.limiter.current();
-        let wanted = self.infrastructure_at.is_some_and(|seen| at - seen <= RESERVE_FOR);
-        let part = (f64::from(limit) * self.settings.reserve) as u32;
-        self.reserve = if wanted { part } else { 0 };
-    }
-
-    /// The process stood still: nothing that was seen may be trusted.
-    pub(crate) fn thaw(&mut self, at: Time) {
-        self.detector.forget();
-        self.frozen_until = at + self.tuning.interval;
-        self.next_roll = at + self.slot();
-    }
-
     /// Whether it needs a timer.
     pub(crate) fn needs_timer(&self) -> bool {
         self.waiting > 0 || self.overload.is_active()
@@ -383,10 +317,6 @@ impl Queue {
     }
 }
 
-fn work(requests: u32, per_request: f64) -> Duration {
-    Duration::try_from_secs_f64(f64::from(requests) * per_request).unwrap_or(Duration::MAX)
-}
-
 fn bounds(settings: &QueueSettings, cores: u32) -> Bounds {
     match settings.concurrency {
         Auto::Fixed(limit) => Bounds { min: limit, max: limit },
@@ -395,17 +325,4 @@ fn bounds(settings: &QueueSettings, cores: u32) -> Bounds {
             Bounds { min, max: settings.max_concurrency.max(min) }
         }
     }
-}
-
-fn tuning(settings: &QueueSettings, median: Option<Duration>) -> Tuning {
-    let median = median.unwrap_or(Duration::from_millis(10));
-    let target = match settings.target {
-        Auto::Fixed(target) => target,
-        Auto::Auto => (median / 2).clamp(Duration::from_millis(5), Duration::from_millis(20)),
-    };
-    let interval = match settings.interval {
-        Auto::Fixed(interval) => interval,
-        Auto::Auto => (median * 10).clamp(Duration::from_millis(100), Duration::from_secs(1)),
-    };
-    Tuning { target, interval: interval.max(target * 5) }
 }

@@ -43,18 +43,19 @@ impl Places {
         ((places / f64::from(self.busy_queues.max(1))) as u32).max(1)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, at: Time, of_queue: u32, typical: Duration) {
         self.busy_queues += u32::from(of_queue == 0);
         self.inflight += 1;
         self.limiter.occupied(at, self.inflight, typical);
     }
 
-    #[inline]
-    pub(crate) fn free(&mut self, of_queue: u32) {
+    #[inline(always)]
+    pub(crate) fn free(&mut self, at: Time, of_queue: u32, typical: Duration) {
         self.limiter.departed();
         self.inflight = self.inflight.saturating_sub(1);
         self.busy_queues = self.busy_queues.saturating_sub(u32::from(of_queue == 1));
+        self.limiter.occupied(at, self.inflight, typical);
     }
 }
 

@@ -31,6 +31,8 @@ struct Caller {
 struct Level {
     callers: [Caller; PLACES],
     fair: f64,
+    /// Each that asks at all asks for more than that.
+    all_ask_more: bool,
 }
 
 /// Where a request stands in its level.
@@ -53,7 +55,8 @@ pub(crate) struct Shares {
 
 impl Shares {
     pub(crate) fn new() -> Self {
-        let level = Level { callers: [Caller::default(); PLACES], fair: f64::INFINITY };
+        let callers = [Caller::default(); PLACES];
+        let level = Level { callers, fair: f64::INFINITY, all_ask_more: true };
         Self { levels: [level.clone(), level], folded: 0 }
     }
 
@@ -63,12 +66,12 @@ impl Shares {
         let Some(level) = slot(level).map(|slot| &self.levels[slot]) else {
             return Standing::Within;
         };
-        let caller = level.callers[place(caller)];
+        let caller = &level.callers[place(caller)];
         if caller.asks <= level.fair {
             return Standing::Within;
         }
         if caller.gets > level.fair * LENIENCE || rank * caller.asks >= level.fair {
-            if level.all_ask_more() { Standing::Beyond } else { Standing::BeyondShare }
+            if level.all_ask_more { Standing::Beyond } else { Standing::BeyondShare }
         } else {
             Standing::Within
         }
@@ -105,10 +108,8 @@ impl Level {
             (it.arrived, it.admitted) = (0, 0);
         }
         self.fair = fair_share(capacity, &self.callers.map(|caller| caller.asks));
-    }
-
-    fn all_ask_more(&self) -> bool {
-        self.callers.iter().all(|caller| caller.asks > self.fair || caller.asks < 1e-3)
+        let asks_more = |caller: &Caller| caller.asks > self.fair || caller.asks < 1e-3;
+        self.all_ask_more = self.callers.iter().all(asks_more);
     }
 }
 

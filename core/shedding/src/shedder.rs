@@ -5,6 +5,7 @@
 //! `handle_timeout`. One lock around it is held for some tens of nanoseconds.
 
 mod arriving;
+mod calm;
 mod leaving;
 mod passing;
 mod refusing;
@@ -12,7 +13,6 @@ mod serving;
 mod viewing;
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use crate::bystanders::Bystanders;
 use crate::expiry::Expiries;
@@ -21,11 +21,11 @@ use crate::pressure::Pressure;
 use crate::queue::Queue;
 use crate::request::{QueueIndex, Request};
 use crate::service::Places;
-use crate::settings::{Enforcement, QueueSettings, ServiceSettings};
+use crate::settings::{QueueSettings, ServiceSettings};
 use crate::signal::Signal;
 use crate::stall::RunningClock;
 use crate::time::Time;
-use crate::verdict::{Arrival, Hold, Outcome, Permit, Ticket, Verdict};
+use crate::verdict::{Arrival, Outcome, Permit, Ticket, Verdict};
 use crate::waiting::{Fate, WaitingRoom};
 
 /// Decides who is admitted.
@@ -108,33 +108,19 @@ impl Shedder {
     }
 
     /// A request has arrived.
-    #[inline]
     pub fn arrive(&mut self, now: Time, request: &Request) -> Arrival {
-        let moment = self.observe(now);
-        let index = request.queue.0 as usize;
-        let Some(queue) = self.queues.get(index) else {
-            return Arrival::Admitted(self.permit(moment, request, Hold::Unwatched));
-        };
-        if request.enforcement == Enforcement::Off {
-            return Arrival::Admitted(self.permit(moment, request, Hold::Unwatched));
+        match self.arrive_calmly(now, request) {
+            Some(permit) => Arrival::Admitted(permit),
+            None => self.arrive_watched(now, request),
         }
-        if moment.at >= queue.next_roll {
-            self.roll(moment, index);
-        }
-        let queue = &mut self.queues[index];
-        queue.demand.arrived(request.level);
-        let in_time = request.deadline.is_none_or(|deadline| deadline > moment.now);
-        let calm = !self.pressure.is_on() && !self.is_shut_down && in_time;
-        if calm && queue.is_calm(request.level) && self.places.has_place(queue.inflight) {
-            queue.detector.saw_empty(moment.at);
-            return Arrival::Admitted(self.start_at_once(moment, request));
-        }
-        self.arrive_contended(moment, request)
     }
 
-    /// The handler of one that waited runs for the first time: what passed since
-    /// its admission was the runtime's queue, and counts as queue wait.
-    pub fn started(&mut self, now: Time, permit: &Permit) {
+    /// The handler runs for the first time: what passed since its admission was the
+    /// runtime's queue, and counts as queue wait. Only the first call counts.
+    pub fn started(&mut self, now: Time, permit: &mut Permit) {
+        if std::mem::replace(&mut permit.started, true) {
+            return;
+        }
         let moment = self.observe(now);
         let lag = moment.now - permit.admitted_at;
         if let Some(queue) = self.queues.get_mut(permit.queue.0 as usize) {
@@ -143,21 +129,11 @@ impl Shedder {
     }
 
     /// A handler has ended.
-    #[inline]
     #[expect(clippy::needless_pass_by_value, reason = "a permit is given back once")]
     pub fn complete(&mut self, now: Time, permit: Permit, outcome: Outcome) {
-        let moment = self.observe(now);
-        let index = permit.queue.0 as usize;
-        if permit.hold == Hold::Unwatched || index >= self.queues.len() {
-            return;
+        if !self.complete_calmly(now, &permit, outcome) {
+            self.complete_watched(now, &permit, outcome);
         }
-        if moment.at >= self.queues[index].next_roll {
-            self.roll(moment, index);
-        }
-        if outcome == Outcome::Answered {
-            self.record_handling(moment, &permit);
-        }
-        self.release(moment, &permit);
     }
 
     /// Nobody waits for this one any more: its place is free at once. If its
@@ -192,7 +168,13 @@ impl Shedder {
     }
 
     /// What became of one that waited. Poll after every other call until `None`.
+    #[inline]
     pub fn poll_verdict(&mut self) -> Option<(Ticket, Verdict)> {
+        if self.verdicts.is_empty() { None } else { self.next_verdict() }
+    }
+
+    #[inline(never)]
+    fn next_verdict(&mut self) -> Option<(Ticket, Verdict)> {
         while let Some(slot) = self.verdicts.pop_front() {
             let ticket = self.room.ticket(slot);
             let verdict = match self.room.fate(slot) {
@@ -221,7 +203,6 @@ impl Shedder {
         self.pass_time(moment);
     }
 
-    #[inline]
     fn observe(&mut self, now: Time) -> Moment {
         let (now, woke) = self.clock.observe(now);
         let at = self.clock.running(now);
@@ -230,9 +211,5 @@ impl Shedder {
             self.thaw(moment);
         }
         moment
-    }
-
-    fn stalled(&self) -> Duration {
-        self.clock.stalled()
     }
 }

@@ -15,7 +15,8 @@ pub(crate) const TOLERATED: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(crate) struct RunningClock {
     last: Time,
-    stalled: Duration,
+    /// In nanoseconds: every request takes it off.
+    stalled: u64,
     /// `Time::MAX`: no timer is due.
     due: Time,
     alarm: Time,
@@ -23,7 +24,7 @@ pub(crate) struct RunningClock {
 
 impl RunningClock {
     pub(crate) fn new() -> Self {
-        Self { last: Time::ZERO, stalled: Duration::ZERO, due: Time::MAX, alarm: Time::MAX }
+        Self { last: Time::ZERO, stalled: 0, due: Time::MAX, alarm: Time::MAX }
     }
 
     /// The latest time seen, on the clock, and whether the process stood still
@@ -41,20 +42,40 @@ impl RunningClock {
         let stall = self.last - self.due.max(silent_since);
         let woke = stall > TOLERATED;
         if woke {
-            self.stalled += stall;
+            self.stalled += stall.as_nanos() as u64;
         }
         woke
+    }
+
+    /// `now`, or the latest time seen if that is later; `None`: a timer is so late
+    /// that the process may have stood still.
+    #[inline]
+    pub(crate) fn unless_late(&self, now: Time) -> Option<Time> {
+        (now <= self.alarm).then_some(self.last.max(now))
+    }
+
+    /// It is `now`, and no timer was late.
+    #[inline]
+    pub(crate) fn tick(&mut self, now: Time) {
+        self.last = now;
+    }
+
+    /// Nanoseconds that the process ran between two times on the clock, before the
+    /// first of which it had stood still for so many.
+    #[inline]
+    pub(crate) fn ran(&self, since: Time, stalled: u64, now: Time) -> u64 {
+        now.nanos_since(since).saturating_sub(self.stalled - stalled)
     }
 
     /// `now` without the stalls.
     #[inline]
     pub(crate) fn running(&self, now: Time) -> Time {
-        Time::from_nanos(now.as_nanos().saturating_sub(self.stalled.as_nanos() as u64))
+        Time::from_nanos(now.as_nanos().saturating_sub(self.stalled))
     }
 
     /// A running time as the clock would show it if there were no further stall.
     pub(crate) fn on_clock(&self, running: Time) -> Time {
-        running + self.stalled
+        running + Duration::from_nanos(self.stalled)
     }
 
     /// The latest running time seen.
@@ -68,9 +89,9 @@ impl RunningClock {
         (self.due != Time::MAX).then_some(self.due)
     }
 
-    /// All stalls so far.
+    /// All stalls so far, in nanoseconds.
     #[inline]
-    pub(crate) fn stalled(&self) -> Duration {
+    pub(crate) fn stalled(&self) -> u64 {
         self.stalled
     }
 
@@ -103,7 +124,7 @@ mod tests {
     fn silence_without_a_timer_is_no_stall() {
         let mut clock = RunningClock::new();
         assert!(!clock.observe(ms(60_000)).1);
-        assert_eq!(clock.stalled(), Duration::ZERO);
+        assert_eq!(clock.stalled(), 0);
     }
 
     #[test]

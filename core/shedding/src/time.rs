@@ -35,7 +35,13 @@ impl Time {
 
     /// How long ago `earlier` was; zero if it lies ahead.
     pub const fn since(self, earlier: Self) -> Duration {
-        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+        Duration::from_nanos(self.nanos_since(earlier))
+    }
+
+    /// As [`Time::since`], in nanoseconds: without the division by which a
+    /// `Duration` sets its seconds apart.
+    pub const fn nanos_since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
     }
 }
 

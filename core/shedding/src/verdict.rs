@@ -45,11 +45,13 @@ pub struct Permit {
     pub(crate) level: Criticality,
     pub(crate) arrived_at: Time,
     pub(crate) admitted_at: Time,
-    pub(crate) would_refuse: Option<Refusal>,
+    /// Apart, so that a permit is small: it is moved some times a request.
+    pub(crate) would_refuse: Option<Box<Refusal>>,
     pub(crate) caller: CallerIndex,
     pub(crate) hold: Hold,
-    /// Stalls of the process up to its admission.
-    pub(crate) stalled: Duration,
+    pub(crate) started: bool,
+    /// Stalls of the process up to its admission, in nanoseconds.
+    pub(crate) stalled: u64,
 }
 
 /// What a permit takes up.
@@ -89,7 +91,12 @@ impl Permit {
 
     /// In dry-run: how it would have been refused.
     pub fn would_refuse(&self) -> Option<Refusal> {
-        self.would_refuse
+        self.would_refuse.as_deref().copied()
+    }
+
+    /// Whether [`Shedder::started`](crate::Shedder::started) was told of it.
+    pub fn is_started(&self) -> bool {
+        self.started
     }
 }
 

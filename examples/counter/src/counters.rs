@@ -1,6 +1,7 @@
-//! The counters of the shards that run here, in memory; with a data directory
-//! also in one file a shard, written with every change. Several processes may
-//! share the directory: of one shard only its owner reads and writes.
+//! The counters of the shards that run here, in memory, from where they are handed
+//! to the next owner; with a data directory also in one file a shard, written with
+//! every change. Several processes may share the directory: of one shard only its
+//! owner reads and writes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -54,17 +55,21 @@ impl Counters {
         Ok(Some(count))
     }
 
-    fn start(&self, shard: &str) -> Result<()> {
-        let counts = match &self.data {
-            Some(data) => load(&file(data, shard))?,
-            None => BTreeMap::new(),
+    /// A file knows better than the owner before: it outlives crashes.
+    fn start(&self, shard: &str, handed_over: Option<&[u8]>) -> Result<()> {
+        let counts = match (&self.data, handed_over) {
+            (Some(data), _) => load(&file(data, shard))?,
+            (None, Some(state)) => serde_json::from_slice(state)
+                .with_context(|| format!("what was handed over of {shard} is no counters"))?,
+            (None, None) => BTreeMap::new(),
         };
         self.here().insert(shard.to_owned(), OneShard { counts, requests: 0 });
         Ok(())
     }
 
-    fn stop(&self, shard: &str) {
-        self.here().remove(shard);
+    /// What was counted.
+    fn stop(&self, shard: &str) -> BTreeMap<String, u64> {
+        self.here().remove(shard).map(|one| one.counts).unwrap_or_default()
     }
 
     fn requests(&self, shard: &str) -> Option<u32> {
@@ -82,11 +87,19 @@ pub(crate) struct CountersHere(pub(crate) Arc<Counters>);
 
 impl Shards for CountersHere {
     async fn start(&self, shard: Shard) -> Result<(), BoxError> {
-        Ok(self.0.start(shard.key())?)
+        Ok(self.0.start(shard.key(), shard.state())?)
     }
 
     async fn stop(&self, shard: Shard) {
         self.0.stop(shard.key());
+    }
+
+    async fn hand_over(&self, shard: Shard) -> Vec<u8> {
+        let counts = self.0.stop(shard.key());
+        serde_json::to_vec(&counts).unwrap_or_else(|error| {
+            tracing::error!(shard = shard.key(), %error, "the counters are not handed over");
+            Vec::new()
+        })
     }
 
     /// Requests since the last time.

@@ -1,13 +1,11 @@
 //! The HTTP side: answers for the counters that run here, forwards the rest.
 //!
 //! A forwarded request is answered 421 Misdirected Request by a process that does
-//! not own the counter, so that it is never forwarded in circles. In a handover
-//! nobody owns it for some milliseconds, after a crash for two seconds: then the
-//! request waits for the map to change, and only if that takes too long is it
-//! answered 503.
+//! not run the counter, with where it went, so that it is never forwarded in
+//! circles. While a counter is handed over, and for two seconds after a crash, its
+//! requests are held by the layer that forwards them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Path, Query, Request, State};
@@ -18,7 +16,10 @@ use axum::{Json, Router};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use plimsoll_client::{Executor, Route, RouteBody, RouteError, RouteLayer, Spectator, shard_of};
+use plimsoll_client::{
+    Executor, MOVED_TO, NotHere, Route, RouteBody, RouteError, RouteLayer, Serving, Spectator,
+    shard_of,
+};
 use serde::{Deserialize, Serialize};
 use tower::{Layer, ServiceExt};
 
@@ -26,17 +27,12 @@ use crate::counters::Counters;
 
 /// Set on a request that came from another process of this service.
 const FORWARDED: &str = "x-counter-forwarded";
-/// How often a request is tried while its counter is handed over.
-const TRIES: u32 = 6;
-/// How long each of these waits for the map to change.
-const HANDOVER: Duration = Duration::from_millis(500);
 
 type Forward = Route<fn(&Request) -> Option<String>, Client<HttpConnector, RouteBody<Body>>>;
 
 #[derive(Clone)]
 struct Service {
     executor: Executor,
-    spectator: Spectator,
     counters: Arc<Counters>,
     /// Of a fixed namespace.
     shards: Option<u32>,
@@ -79,14 +75,9 @@ pub(crate) fn service(
 ) -> Router {
     let client = Client::builder(TokioExecutor::new()).build_http();
     let key: fn(&Request) -> Option<String> = shard_key;
-    let forward = RouteLayer::new(spectator.clone(), key).layer(client);
-    Router::new().route("/counters/{name}", get(counter).post(counter)).with_state(Service {
-        executor,
-        spectator,
-        counters,
-        shards,
-        forward,
-    })
+    let forward = RouteLayer::new(spectator, key).layer(client);
+    let service = Service { executor, counters, shards, forward };
+    Router::new().route("/counters/{name}", get(counter).post(counter)).with_state(service)
 }
 
 async fn counter(
@@ -102,7 +93,7 @@ async fn counter(
     let (method, uri) = (request.method().clone(), request.uri().clone());
     let asked = Asked { method, uri, shard, name, by };
     if request.headers().contains_key(FORWARDED) {
-        service.answer(&asked).unwrap_or_else(not_mine)
+        service.answer(&asked).await
     } else {
         service.answer_or_forward(&asked).await
     }
@@ -110,36 +101,38 @@ async fn counter(
 
 impl Service {
     async fn answer_or_forward(&self, asked: &Asked) -> Response {
-        for _ in 0..TRIES {
-            let mut changes = self.spectator.changes();
-            if let Some(response) = self.answer(asked) {
-                return response;
-            }
-            match self.forward.clone().oneshot(asked.forwarded()).await {
-                Ok(response) if response.status() != StatusCode::MISDIRECTED_REQUEST => {
-                    return response.map(Body::new);
-                }
-                Err(error) if !may_pass(&error) => return refused(&error),
-                Ok(_) | Err(_) => {
-                    let _ = tokio::time::timeout(HANDOVER, changes.changed()).await;
-                }
-            }
+        if let Ok(serving) = self.executor.try_serve(&asked.shard) {
+            return self.count(asked, &serving);
         }
-        try_again()
+        match self.forward.clone().oneshot(asked.forwarded()).await {
+            Ok(response) if response.status() == StatusCode::MISDIRECTED_REQUEST => try_again(),
+            Ok(response) => response.map(Body::new),
+            Err(error) => refused(&error),
+        }
     }
 
-    /// `None` if the counter does not run here at this instant.
-    fn answer(&self, asked: &Asked) -> Option<Response> {
-        let generation = self.executor.owns(&asked.shard)?.generation;
+    async fn answer(&self, asked: &Asked) -> Response {
+        match self.executor.serve(&asked.shard).await {
+            Ok(serving) => self.count(asked, &serving),
+            Err(not_here) => elsewhere(&not_here),
+        }
+    }
+
+    /// The counter stays here as long as it is being served.
+    fn count(&self, asked: &Asked, serving: &Serving) -> Response {
+        let Asked { shard, name, by, .. } = asked;
         let count = match asked.method {
-            Method::POST => match self.counters.add(&asked.shard, &asked.name, asked.by) {
-                Ok(count) => count?,
-                Err(error) => return Some(failed(&error)),
-            },
-            _ => self.counters.get(&asked.shard, &asked.name)?,
+            Method::POST => self.counters.add(shard, name, *by),
+            _ => Ok(self.counters.get(shard, name)),
         };
-        let owner = self.executor.id().to_owned();
-        Some(Json(Count { name: asked.name.clone(), count, owner, generation }).into_response())
+        match count {
+            Ok(Some(count)) => {
+                let (name, owner) = (name.clone(), self.executor.id().to_owned());
+                Json(Count { name, count, owner, generation: serving.generation() }).into_response()
+            }
+            Ok(None) => try_again(),
+            Err(error) => failed(&error),
+        }
     }
 }
 
@@ -158,23 +151,13 @@ fn shard_key(request: &Request) -> Option<String> {
     request.extensions().get().map(|ShardKey(shard)| shard.clone())
 }
 
-/// Whether the request did no harm and may succeed when the map has changed. That
-/// nobody listens at the owner's address means that the owner has just died.
-fn may_pass(error: &RouteError) -> bool {
-    match error {
-        RouteError::Inner(error) => {
-            error.downcast_ref().is_some_and(hyper_util::client::legacy::Error::is_connect)
-        }
-        other => other.status() == StatusCode::SERVICE_UNAVAILABLE,
-    }
-}
-
 fn one() -> u64 {
     1
 }
 
-fn not_mine() -> Response {
-    (StatusCode::MISDIRECTED_REQUEST, "this process does not run the counter\n").into_response()
+fn elsewhere(not_here: &NotHere) -> Response {
+    let moved_to = [(MOVED_TO, not_here.header().to_owned())];
+    (StatusCode::MISDIRECTED_REQUEST, moved_to, format!("{not_here}\n")).into_response()
 }
 
 fn try_again() -> Response {

@@ -38,10 +38,19 @@ struct Args {
     /// The machine that drains name, if not this one's hostname
     #[arg(long)]
     host: Option<String>,
-    /// A directory that all processes share: counters survive moves. Without it
-    /// a counter that moves begins at 0
+    /// A directory that all processes share: counters survive crashes. Without it
+    /// they survive moves only, since the owner hands them to the next
     #[arg(long)]
     data: Option<PathBuf>,
+    /// A name of this process that is the same after a restart: its counters come
+    /// back to it, and are kept for it for the namespace's restart_grace. Without
+    /// it they go to others
+    #[arg(long)]
+    id: Option<String>,
+    /// Which version of the program this says it is: while there are several,
+    /// counters that move go to the one that came last
+    #[arg(long)]
+    version_label: Option<String>,
 }
 
 #[tokio::main]
@@ -63,6 +72,12 @@ async fn run(args: Args) -> Result<()> {
         .address(&address);
     if let Some(host) = args.host {
         executor = executor.host(host);
+    }
+    if let Some(id) = args.id {
+        executor = executor.id(id).returning(true);
+    }
+    if let Some(version) = args.version_label {
+        executor = executor.version(version);
     }
     let executor = executor.start().await?;
     let spectator = Spectator::connect(&args.server, &args.namespace).await?;

@@ -6,7 +6,9 @@
 //! can write. Refuses to decide who leads; it only makes sure that one does.
 
 mod api;
+mod auth;
 mod batch;
+mod changes;
 mod client;
 mod desk;
 mod elections;
@@ -16,6 +18,7 @@ mod large;
 mod load;
 mod options;
 mod txn;
+mod watch;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +27,8 @@ use futures::FutureExt;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
-pub use elections::{Elections, Leader, Observed};
+pub use changes::{Change, Leader, Observed};
+pub use elections::Elections;
 pub use error::EtcdError;
 pub use options::{EtcdOptions, EtcdTls};
 

@@ -20,14 +20,14 @@ struct NamespaceJson {
 
 #[derive(Deserialize, Serialize)]
 #[serde(remote = "Kind", rename_all = "snake_case")]
-enum KindJson {
+pub(crate) enum KindJson {
     Fixed { shards: u32 },
     Ephemeral,
 }
 
 #[derive(Deserialize, Serialize)]
 #[serde(remote = "DrainRecord")]
-struct DrainJson {
+pub(crate) struct DrainJson {
     drained_at_ms: u64,
     drained_by: String,
     reason: String,

@@ -15,10 +15,12 @@ mod json;
 mod load_chunks;
 mod memory;
 mod store;
+mod transfer;
 
 pub use error::Error;
-pub use etcd::{Elections, EtcdError, EtcdOptions, EtcdStore, EtcdTls, Leader, Observed};
+pub use etcd::{Change, Elections, EtcdError, EtcdOptions, EtcdStore, EtcdTls, Leader, Observed};
 pub use file::{FileStore, Options};
 pub use memory::MemoryStore;
 pub use plimsoll_ownership::record;
 pub use store::{Answer, Epoch, Store};
+pub use transfer::{Present, TransferError, Transferred, export, import};

@@ -10,8 +10,18 @@ mod damage;
 mod elections;
 #[path = "etcd/large.rs"]
 mod large;
+#[path = "etcd/link.rs"]
+mod link;
 #[path = "etcd/members.rs"]
 mod members;
+#[path = "etcd/quota.rs"]
+mod quota;
+#[path = "etcd/raw.rs"]
+mod raw;
+#[path = "etcd/secure.rs"]
+mod secure;
+#[path = "etcd/watch.rs"]
+mod watch;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -80,3 +80,27 @@ pub const EVENTS: Metric =
 pub const SESSIONS: Metric =
     metric("plimsoll_executor_sessions", "Executor sessions that are open");
 pub const WATCHES: Metric = metric("plimsoll_watches", "Watches of the map that are open, by wire");
+pub const LEADER: Metric = metric(
+    "plimsoll_leader",
+    "1 if this server leads the namespace; over all servers the sum is 1",
+);
+pub const LEADER_CHANGES: Metric = metric(
+    "plimsoll_leader_changes",
+    "Times that another server has come to lead the namespace, as this server saw it",
+);
+pub const REPLICA_AGE: Metric = metric(
+    "plimsoll_replica_age_seconds",
+    "Time since the leader confirmed this server's copy of the map; none where it leads itself",
+);
+pub const CONFIDENCE: Metric = metric(
+    "plimsoll_leader_confidence_seconds",
+    "For how long this server is sure of all that it leads; at 0 it falls silent. 0 if it leads nothing",
+);
+pub const FORWARDED: Metric = metric(
+    "plimsoll_forwarded_calls",
+    "Calls and sessions passed on to the leader of their namespace",
+);
+pub const STORE_FAILURES: Metric = metric(
+    "plimsoll_store_failures",
+    "Requests to etcd that failed while this server kept in touch with the others",
+);

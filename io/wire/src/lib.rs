@@ -7,6 +7,8 @@
 pub mod convert;
 pub mod status;
 
+pub use convert::NotUnderstood;
+
 /// The Go Shard Manager's wire, `uber.cadence.sharddistributor.v1`.
 #[allow(missing_debug_implementations, unreachable_pub, clippy::all)]
 pub mod sharddistributor {

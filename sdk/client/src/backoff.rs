@@ -5,6 +5,8 @@ use std::time::Duration;
 
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(2);
+/// So many tries in a row come quickly while there is a lease to save.
+const QUICK: u32 = 2;
 /// 50 ms doubled this often is past the longest.
 const DOUBLINGS: u32 = 6;
 
@@ -32,6 +34,16 @@ impl Backoff {
         wait
     }
 
+    /// The first two are as ever, for they lead to another server; then half of
+    /// `pace` to one and a half: tries come no faster than calls do when all is well.
+    pub(crate) fn next_at_pace(&mut self, pace: Duration) -> Duration {
+        if self.failures < QUICK {
+            return self.next();
+        }
+        self.failures = self.failures.saturating_add(1);
+        pace.min(LONGEST).mul_f64(rand::random_range(0.5..=1.5))
+    }
+
     fn ceiling(self) -> Duration {
         FIRST.saturating_mul(1 << self.failures.min(DOUBLINGS)).min(LONGEST)
     }
@@ -53,5 +65,14 @@ mod tests {
         assert_eq!(ceilings, [50, 100, 200, 400, 800, 1_600, 2_000, 2_000]);
         backoff.reset();
         assert_eq!(backoff.ceiling(), FIRST);
+    }
+
+    #[test]
+    fn in_a_hurry_two_tries_are_quick_and_the_rest_at_the_steady_pace() {
+        let (mut backoff, pace) = (Backoff::default(), Duration::from_millis(500));
+        let waits: Vec<_> = (0..100).map(|_| backoff.next_at_pace(pace)).collect();
+        assert!(waits[0] <= FIRST && waits[1] <= 2 * FIRST, "{waits:?}");
+        let steady = pace / 2..=pace * 3 / 2;
+        assert!(waits[2..].iter().all(|wait| steady.contains(wait)), "{waits:?}");
     }
 }

@@ -4,8 +4,10 @@
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use rand::seq::SliceRandom;
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
 
 use crate::backoff::Backoff;
@@ -22,8 +24,17 @@ const CONNECTION_WINDOW_BYTES: u32 = 16 * 1024 * 1024;
 /// Between two tries where there is little hope, less up to a half.
 const SELDOM: Duration = Duration::from_secs(10);
 
-/// The longest wait while there is a lease to save.
+/// The longest wait for somebody to be there while there is a lease to save.
 const IN_A_HURRY: Duration = Duration::from_millis(200);
+/// How often to call then, until a server has said how often to beat.
+const STEADY_PACE: Duration = Duration::from_millis(500);
+/// Clients whose server leaves do not all go elsewhere in the same instant.
+const SCATTER: Duration = Duration::from_millis(50);
+
+/// gRPC's own word for when to try again, in milliseconds.
+const PUSHBACK: &str = "grpc-retry-pushback-ms";
+/// No server may send a client away for longer.
+const PUSHED_BACK: Duration = Duration::from_secs(10);
 
 /// A connection that is being opened.
 pub(crate) type Dialing = BoxFuture<'static, (Dialer, Channel)>;
@@ -35,6 +46,10 @@ pub(crate) struct Dialer {
     next: usize,
     backoff: Backoff,
     hurry_until: Option<Instant>,
+    /// How often a client calls a server that is well: in a hurry about as often.
+    steady_pace: Duration,
+    /// When the server wants to hear of this client again.
+    pushed_back: Option<Duration>,
     /// Whether this outage has been logged.
     complained: bool,
     complained_of_tls: bool,
@@ -45,16 +60,18 @@ pub(crate) struct Dialer {
 }
 
 impl Dialer {
-    /// Starts at a random one of the servers in a list with commas, so that many
-    /// clients spread over them.
+    /// Goes through the servers of a list with commas in an order of its own, so
+    /// that many clients spread over them, and those of one that dies over the rest.
     pub(crate) fn new(list: &str, tls: Option<&Tls>) -> Result<Self, ConnectError> {
-        let servers = parse(list, tls)?;
-        let next = rand::random_range(0..servers.len());
+        let mut servers = parse(list, tls)?;
+        servers.shuffle(&mut rand::rng());
         Ok(Self {
             servers,
-            next,
+            next: 0,
             backoff: Backoff::default(),
             hurry_until: None,
+            steady_pace: STEADY_PACE,
+            pushed_back: None,
             complained: false,
             complained_of_tls: false,
             untrusted: 0,
@@ -98,8 +115,16 @@ impl Dialer {
         self.next_in_row()
     }
 
+    /// The same if the server said so itself; it may also say for how long.
+    pub(crate) fn failed_with(&mut self, status: &Status) -> bool {
+        let millis =
+            status.metadata().get(PUSHBACK).and_then(|text| text.to_str().ok()?.parse().ok());
+        self.pushed_back = millis.map(Duration::from_millis);
+        self.failed_by(status)
+    }
+
     /// The same if it may have been TLS: that is logged here, with what to do.
-    pub(crate) fn failed_by(&mut self, error: &(dyn std::error::Error + 'static)) -> bool {
+    fn failed_by(&mut self, error: &(dyn std::error::Error + 'static)) -> bool {
         let Some(failure) = Failure::of(error) else { return self.failed() };
         self.distrust(failure);
         self.next_in_row();
@@ -127,6 +152,11 @@ impl Dialer {
         self.next = (self.next + 1) % self.servers.len();
     }
 
+    /// How often the server wants to hear of its client.
+    pub(crate) fn set_steady_pace(&mut self, pace: Duration) {
+        self.steady_pace = pace;
+    }
+
     /// Waits are short until then: a connection comes too late after it.
     pub(crate) fn hurry_until(&mut self, end: Option<Instant>) {
         self.hurry_until = end;
@@ -137,9 +167,15 @@ impl Dialer {
         self.dial_after(Duration::ZERO)
     }
 
-    /// As after any failure: waits a little more each time.
+    /// Opens a connection almost now: many clients may do so for the same reason.
+    pub(crate) fn dial_scattered(self) -> Dialing {
+        self.dial_after(SCATTER.mul_f64(rand::random_range(0.0..=1.0)))
+    }
+
+    /// As after any failure: waits a little more each time. A server that answers
+    /// and cannot help has work with every try.
     pub(crate) fn dial_backed_off(mut self) -> Dialing {
-        let wait = self.wait();
+        let wait = self.wait_to_call();
         self.dial_after(wait)
     }
 
@@ -163,17 +199,30 @@ impl Dialer {
                     if self.failed_by(&error) {
                         tracing::warn!(server, error = %Chain(&error), "no connection, trying on");
                     }
-                    wait = self.wait();
+                    wait = self.wait_to_knock();
                 }
             }
         }
     }
 
-    fn wait(&mut self) -> Duration {
-        match self.hurry_until {
-            Some(end) if Instant::now() < end => self.backoff.next_within(IN_A_HURRY),
-            _ => self.backoff.next(),
+    fn wait_to_call(&mut self) -> Duration {
+        match self.pushed_back.take() {
+            Some(wait) => wait.min(PUSHED_BACK).mul_f64(rand::random_range(1.0..=1.25)),
+            None if self.is_in_a_hurry() => self.backoff.next_at_pace(self.steady_pace),
+            None => self.backoff.next(),
         }
+    }
+
+    /// Nobody is there, whom trying often could trouble.
+    fn wait_to_knock(&mut self) -> Duration {
+        match self.is_in_a_hurry() {
+            true => self.backoff.next_within(IN_A_HURRY),
+            false => self.backoff.next(),
+        }
+    }
+
+    fn is_in_a_hurry(&self) -> bool {
+        self.hurry_until.is_some_and(|end| Instant::now() < end)
     }
 }
 
@@ -289,11 +338,22 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_says_when_to_come_again_is_obeyed_once() {
+        let mut dialer = Dialer::new("a:1", None).unwrap();
+        let mut status = Status::unavailable("come again");
+        status.metadata_mut().insert(PUSHBACK, "3000".parse().unwrap());
+        dialer.failed_with(&status);
+        let asked_for = Duration::from_millis(3_000)..=Duration::from_millis(3_750);
+        assert!(asked_for.contains(&dialer.wait_to_call()));
+        assert!(dialer.wait_to_call() <= Duration::from_millis(50));
+    }
+
+    #[test]
     fn waits_are_short_while_there_is_a_lease_to_save() {
         let mut dialer = Dialer::new("a:1", None).unwrap();
         dialer.hurry_until(Some(Instant::now() + Duration::from_secs(60)));
-        assert!((0..100).all(|_| dialer.wait() <= IN_A_HURRY));
+        assert!((0..100).all(|_| dialer.wait_to_knock() <= IN_A_HURRY));
         dialer.hurry_until(None);
-        assert!((0..100).any(|_| dialer.wait() > IN_A_HURRY));
+        assert!((0..100).any(|_| dialer.wait_to_knock() > IN_A_HURRY));
     }
 }

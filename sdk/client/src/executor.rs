@@ -3,10 +3,13 @@
 
 mod attempt;
 mod builder;
+mod contact;
+mod doors;
 mod driver;
 mod identity;
 mod instance;
 mod loads;
+mod preparing;
 mod session;
 mod shared;
 
@@ -18,9 +21,12 @@ use plimsoll_ownership::holder::{Finish, ShardPhase};
 use tokio_util::task::AbortOnDropHandle;
 
 pub use builder::ExecutorBuilder;
+pub use contact::Contact;
+use doors::Entered;
+pub use doors::Serving;
 use shared::{Counters, Shared};
 
-use crate::{Shard, Shards};
+use crate::{NotHere, Shard, Shards};
 
 /// A running executor. Clones are handles of the same one.
 ///
@@ -32,14 +38,15 @@ use crate::{Shard, Shards};
 pub struct Executor {
     shared: Arc<Shared>,
     _driver: Arc<AbortOnDropHandle<()>>,
-    limits: Limits,
+    ways_out: WaysOut,
 }
 
-/// How long the ways out may take.
+/// How an executor goes, and how long that may take.
 #[derive(Clone, Copy, Debug)]
-struct Limits {
+struct WaysOut {
     leave: Duration,
     goodbye: Duration,
+    returning: bool,
 }
 
 /// A shard runs here: the fencing token to use with what is done for it now.
@@ -65,6 +72,8 @@ pub struct ExecutorStats {
     pub loads_late: u64,
     /// Loads not told because they were NaN, infinite or negative.
     pub loads_refused: u64,
+    /// Leases that ended before a server was heard again.
+    pub leases_ended: u64,
 }
 
 /// The executor's way out took too long. The server waits for the lease to run
@@ -91,14 +100,46 @@ impl Executor {
         Some(Ownership { generation })
     }
 
+    /// Takes up a request for a shard: as long as the answer is kept, the shard is
+    /// not handed over, for at most the builder's `drain_within`. If the shard is
+    /// about to run here, waits for it, for at most `hold_within`.
+    ///
+    /// # Errors
+    /// The shard does not run here; the error says where it went, as far as that is
+    /// known, and is what to answer.
+    pub async fn serve(&self, shard: &str) -> Result<Serving, NotHere> {
+        let entered = self.shared.doors.enter(self.shared.now(), shard).await?;
+        self.serving(shard, entered)
+    }
+
+    /// The same without waiting for a shard that is about to run here.
+    ///
+    /// # Errors
+    /// As [`serve`](Self::serve).
+    pub fn try_serve(&self, shard: &str) -> Result<Serving, NotHere> {
+        let entered = self.shared.doors.try_enter(self.shared.now(), shard)?;
+        self.serving(shard, entered)
+    }
+
+    /// A door may be open a moment longer than the lease lasts.
+    fn serving(&self, shard: &str, entered: Entered) -> Result<Serving, NotHere> {
+        match self.owns(shard) {
+            Some(Ownership { generation }) => Ok(Serving::new(entered, generation)),
+            None => Err(self.shared.doors.not_here(self.shared.now(), shard)),
+        }
+    }
+
+    /// Whether a server is in touch and what became of the lease, to wait on.
+    pub fn contact(&self) -> tokio::sync::watch::Receiver<Contact> {
+        self.shared.contact()
+    }
+
     /// Every shard that [`owns`](Self::owns) would answer for, in order of key.
     pub fn shards(&self) -> Vec<Shard> {
         self.shared.read(|holder, now| {
             let running = holder.shards().filter(|held| held.phase == ShardPhase::Running);
             let owned = running.filter(|held| holder.may_run(now, held.shard).is_some());
-            owned
-                .map(|held| Shard { key: Arc::clone(held.shard), generation: held.generation })
-                .collect()
+            owned.map(|held| Shard::new(Arc::clone(held.shard), held.generation)).collect()
         })
     }
 
@@ -113,6 +154,11 @@ impl Executor {
         self.shared.set_metadata(key.into(), value.into());
     }
 
+    /// The namespace whose shards it runs.
+    pub fn namespace(&self) -> &str {
+        &self.shared.identity.namespace
+    }
+
     /// The id that the server and spectators know this executor by.
     pub fn id(&self) -> &str {
         &self.shared.identity.id
@@ -125,10 +171,11 @@ impl Executor {
 
     /// Counts of what went wrong and stopped nothing.
     pub fn stats(&self) -> ExecutorStats {
-        let Counters { loads_late, loads_refused } = &self.shared.counters;
+        let Counters { loads_late, loads_refused, leases_ended } = &self.shared.counters;
         ExecutorStats {
             loads_late: loads_late.load(Ordering::Relaxed),
             loads_refused: loads_refused.load(Ordering::Relaxed),
+            leases_ended: leases_ended.load(Ordering::Relaxed),
         }
     }
 
@@ -152,24 +199,30 @@ impl Executor {
     pub async fn leave(&self) -> Result<(), LeaveError> {
         self.shared.order(|holder, now| holder.leave(now));
         let gone = self.shared.until(|progress| progress.held == 0 || progress.finished.is_some());
-        match tokio::time::timeout(self.limits.leave, gone).await {
+        match tokio::time::timeout(self.ways_out.leave, gone).await {
             Ok(_) => Ok(()),
             Err(_) => Err(LeaveError::ShardsRemain { shards: self.shared.progress().held }),
         }
     }
 
     /// Leaves, stops what is left and says goodbye, again and again if need be,
-    /// for at most the builder's `leave_within` and `goodbye_within` together.
+    /// for at most the builder's `leave_within` and `goodbye_within` together. An
+    /// executor that is [`returning`](ExecutorBuilder::returning) stops its shards
+    /// without giving them to others first.
     ///
     /// # Errors
     /// `GoodbyeUnheard` if no server confirmed the goodbye, or a `stop` took too
     /// long.
     pub async fn shutdown(&self) -> Result<(), LeaveError> {
-        if let Err(remaining) = self.leave().await {
-            tracing::info!(%remaining, "stopping them");
+        if self.ways_out.returning {
+            self.shared.order(|holder, now| holder.goodbye_for_now(now));
+        } else {
+            if let Err(remaining) = self.leave().await {
+                tracing::info!(%remaining, "stopping them");
+            }
+            self.shared.order(|holder, now| holder.goodbye(now));
         }
-        self.shared.order(|holder, now| holder.goodbye(now));
-        match tokio::time::timeout(self.limits.goodbye, self.closed()).await {
+        match tokio::time::timeout(self.ways_out.goodbye, self.closed()).await {
             Ok(_) => Ok(()),
             Err(_) => Err(LeaveError::GoodbyeUnheard { shards: self.shared.progress().held }),
         }

@@ -39,6 +39,26 @@
 //! # Ok(()) }
 //! ```
 //!
+//! # Lose no request in a handover
+//!
+//! The executor takes requests up with [`Executor::serve`], answers with [`NotHere`]
+//! where that fails, and may pass state ([`Shards::hand_over`], [`Shard::state`]) and
+//! warm up ([`Shards::prepare`]); whoever calls does so through [`Spectator::call`]
+//! or [`RouteLayer`]:
+//!
+//! ```no_run
+//! # async fn example(
+//! #     executor: plimsoll_client::Executor,
+//! #     spectator: plimsoll_client::Spectator,
+//! # ) -> Result<(), plimsoll_client::BoxError> {
+//! # async fn ask(_: Option<&str>) -> Result<u64, tonic::Status> { Ok(1) }
+//! let serving = executor.serve("42").await.map_err(tonic::Status::from)?;
+//! drop(serving); // when the request has been answered
+//!
+//! let answer = spectator.call("42", |owner| async move { ask(owner.address()).await }).await?;
+//! # let _ = answer; Ok(()) }
+//! ```
+//!
 //! # What holds
 //!
 //! - A shard runs here only under a lease that this process counts itself, from
@@ -47,6 +67,11 @@
 //! - Of one shard there is at most one instance in a process: never a start while
 //!   an earlier start or stop runs.
 //! - Heartbeats wait for nothing of the application's.
+//! - A shard that moves is stopped only when the requests under way have ended, or
+//!   have had their time; a request is sent again only if it did nothing where it
+//!   was sent; how many are held, and for how long, is bounded.
+//! - With the namespace's setting `lease_end = keep` shards outlive the lease when no
+//!   server is in touch: [`Executor::contact`] tells.
 //! - A spectator's map survives every outage and says how old it is.
 //! - `http://` is in the clear; for `https://` and client certificates give
 //!   [`Tls`] to [`ExecutorBuilder::tls`] or [`SpectatorBuilder::tls`].
@@ -59,6 +84,9 @@ mod error;
 mod executor;
 mod handshake;
 mod keys;
+#[cfg(feature = "prometheus")]
+mod metrics;
+mod moved;
 #[cfg(feature = "tower")]
 mod route;
 mod shard;
@@ -68,13 +96,16 @@ mod tls;
 use std::time::Duration;
 
 pub use error::{BoxError, ConnectError};
-pub use executor::{Closed, Executor, ExecutorBuilder, ExecutorStats, LeaveError, Ownership};
+pub use executor::{
+    Closed, Contact, Executor, ExecutorBuilder, ExecutorStats, LeaveError, Ownership, Serving,
+};
 pub use keys::shard_of;
+pub use moved::{MOVED_TO, MOVED_TO_EXECUTOR, Misdirected, NextOwner, NotHere, Redirect};
 pub use plimsoll_routing::RoutedExecutor;
 #[cfg(feature = "tower")]
 pub use route::{Route, RouteBody, RouteError, RouteLayer};
 pub use shard::{Shard, Shards};
-pub use spectator::{LookupError, Owner, Spectator, SpectatorBuilder};
+pub use spectator::{CallError, LookupError, Owner, Spectator, SpectatorBuilder, SpectatorStats};
 pub use tls::{Tls, TlsError};
 
 /// The metadata key under which an executor publishes its address, as the Go

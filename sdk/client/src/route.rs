@@ -2,12 +2,13 @@
 //!
 //! It takes the shard key from the request, looks the owner up, points the URI at
 //! the owner's address and hands the request to the service within, which is an
-//! HTTP client. An owner that is none any more answers 421 Misdirected Request:
-//! then a server is asked who is, and the request goes there, once, if its body
-//! is small enough to have been kept.
+//! HTTP client. An owner that is none any more answers 421 Misdirected Request,
+//! perhaps with the header `plimsoll-moved-to`: then the request goes where the
+//! shard went, or is held until it is known where that is, if its body is small
+//! enough to have been kept. So does one whose connection is refused.
 //!
-//! It pools no connections, changes no header and retries nothing else: whether a
-//! request may be repeated after a failure is not known here.
+//! It pools no connections, changes no header and repeats nothing else: whether a
+//! request may be repeated after another failure is not known here.
 
 mod error;
 
@@ -26,7 +27,9 @@ use tower_service::Service;
 
 pub use error::RouteError;
 
-use crate::{BoxError, Owner, Spectator};
+use crate::moved::{Misdirected, not_here, unreached};
+use crate::spectator::Undelivered;
+use crate::{BoxError, MOVED_TO, MOVED_TO_EXECUTOR, Owner, Spectator};
 
 /// A longer body, or one of unknown length, is passed on as it comes and the
 /// request is not repeated.
@@ -100,34 +103,94 @@ where
 async fn route<S, B, R>(
     spectator: &Spectator,
     key: &str,
-    mut inner: S,
+    ready: S,
     request: Request<B>,
 ) -> Result<Response<R>, RouteError>
 where
-    S: Service<Request<RouteBody<B>>, Response = Response<R>>,
+    S: Service<Request<RouteBody<B>>, Response = Response<R>> + Clone,
     S::Error: Into<BoxError>,
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
 {
-    let owner = spectator.lookup(key).await?;
-    let (parts, body) = request.into_parts();
-    if !is_short(&body) {
-        let only = pointed_at(&owner, parts, Either::Right(body))?;
-        return inner.call(only).await.map_err(RouteError::inner);
+    let mut parcel = Parcel::new(request).await?;
+    let is_kept = parcel.is_kept();
+    // What the one that is ready has reserved is used up by the first request.
+    let (spare, mut ready) = (ready.clone(), Some(ready));
+    let mut send = move |owner: Owner| {
+        let request = parcel.addressed_to(&owner);
+        let mut inner = ready.take().unwrap_or_else(|| spare.clone());
+        async move {
+            let request = request?;
+            poll_fn(|cx| inner.poll_ready(cx)).await.map_err(RouteError::inner)?;
+            inner.call(request).await.map_err(RouteError::inner)
+        }
+    };
+    let did_nothing = |answer: &Answer<R>| if is_kept { misdirected(answer) } else { None };
+    match spectator.deliver(key, &mut send, did_nothing).await {
+        Ok(answer) => answer,
+        Err(undelivered) => last_word(undelivered),
     }
-    let body = kept(body).await?;
-    let first = pointed_at(&owner, parts.clone(), Either::Left(body.clone()))?;
-    let response = inner.call(first).await.map_err(RouteError::inner)?;
-    if response.status() != StatusCode::MISDIRECTED_REQUEST {
-        return Ok(response);
+}
+
+type Answer<R> = Result<Response<R>, RouteError>;
+
+/// Whether the request did nothing where it was sent.
+fn misdirected<R>(answer: &Answer<R>) -> Option<Misdirected> {
+    match answer {
+        Ok(response) if response.status() == StatusCode::MISDIRECTED_REQUEST => {
+            let text = |name| response.headers().get(name).and_then(|text| text.to_str().ok());
+            Some(not_here(text(MOVED_TO).unwrap_or_default(), text(MOVED_TO_EXECUTOR)))
+        }
+        Err(RouteError::Inner(error)) => unreached(&**error),
+        // A server that has just started may not know it yet.
+        Err(RouteError::NoAddress { .. }) => Some(Misdirected::Unreached),
+        Ok(_) | Err(_) => None,
     }
-    let fresh = spectator.lookup_fresh(key).await?;
-    if fresh == owner {
-        return Ok(response);
+}
+
+/// What the last owner answered is better than that it was given up.
+fn last_word<R>(undelivered: Undelivered<Answer<R>>) -> Answer<R> {
+    match undelivered {
+        Undelivered::Lookup(error) => Err(error.into()),
+        Undelivered::GaveUp { last: Some(answer), .. } => answer,
+        Undelivered::GaveUp { shard, waited, .. } => Err(RouteError::GaveUp { shard, waited }),
+        Undelivered::Full { shard, held } => Err(RouteError::Full { shard, held }),
     }
-    let second = pointed_at(&fresh, parts, Either::Left(body))?;
-    poll_fn(|cx| inner.poll_ready(cx)).await.map_err(RouteError::inner)?;
-    inner.call(second).await.map_err(RouteError::inner)
+}
+
+/// A request that can be sent again, if its body was kept.
+enum Parcel<B> {
+    Kept(Parts, Full<Bytes>),
+    /// `None` once it was sent.
+    Once(Option<(Parts, B)>),
+}
+
+impl<B> Parcel<B>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    async fn new(request: Request<B>) -> Result<Self, RouteError> {
+        let (parts, body) = request.into_parts();
+        if is_short(&body) {
+            return Ok(Self::Kept(parts, kept(body).await?));
+        }
+        Ok(Self::Once(Some((parts, body))))
+    }
+
+    fn is_kept(&self) -> bool {
+        matches!(self, Self::Kept(..))
+    }
+
+    fn addressed_to(&mut self, owner: &Owner) -> Result<Request<RouteBody<B>>, RouteError> {
+        match self {
+            Self::Kept(parts, body) => pointed_at(owner, parts.clone(), Either::Left(body.clone())),
+            Self::Once(request) => {
+                let (parts, body) = request.take().ok_or(RouteError::Sent)?;
+                pointed_at(owner, parts, Either::Right(body))
+            }
+        }
+    }
 }
 
 fn is_short<B: Body>(body: &B) -> bool {

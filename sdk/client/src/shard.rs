@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use plimsoll_ownership::message::Grant;
+
 use crate::BoxError;
 
 /// A shard that was granted to this process.
@@ -9,9 +11,15 @@ use crate::BoxError;
 pub struct Shard {
     pub(crate) key: Arc<str>,
     pub(crate) generation: u64,
+    pub(crate) state: Option<Arc<[u8]>>,
+    pub(crate) previous: Option<Arc<str>>,
 }
 
 impl Shard {
+    pub(crate) fn new(key: Arc<str>, generation: u64) -> Self {
+        Self { key, generation, state: None, previous: None }
+    }
+
     /// Its name: "0" to "n - 1" in a fixed namespace, anything in an ephemeral one.
     pub fn key(&self) -> &str {
         &self.key
@@ -23,6 +31,26 @@ impl Shard {
     /// instant is [`Executor::owns`](crate::Executor::owns)'s.
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// At its start: what [`hand_over`](Shards::hand_over) of the owner before
+    /// returned. `None` also where there should be some: it is kept in memory only,
+    /// so a crash of either owner or of the server loses it.
+    pub fn state(&self) -> Option<&[u8]> {
+        self.state.as_deref()
+    }
+
+    /// At its start: the executor id of the owner before, if the shard comes
+    /// straight from it.
+    pub fn previous_owner(&self) -> Option<&str> {
+        self.previous.as_deref()
+    }
+}
+
+impl From<Grant> for Shard {
+    fn from(grant: Grant) -> Self {
+        let Grant { shard, generation, state, previous } = grant;
+        Self { key: shard, generation, state, previous }
     }
 }
 
@@ -54,8 +82,37 @@ pub trait Shards: Send + Sync + 'static {
     /// Makes the shard ready for requests. An error gives it back to the server.
     fn start(&self, shard: Shard) -> impl Future<Output = Result<(), BoxError>> + Send;
 
-    /// Ends all work of the shard. Called once for each `start` that succeeded.
+    /// Ends all work of the shard. Called once for each `start` that succeeded,
+    /// unless `hand_over` is.
     fn stop(&self, shard: Shard) -> impl Future<Output = ()> + Send;
+
+    /// The same when the shard goes to another executor in good order: requests
+    /// under way have ended ([`Executor::serve`](crate::Executor::serve)), and what
+    /// it returns, at most 1 MiB, is the [`state`](Shard::state) of the next start.
+    /// By default it calls `stop` and passes nothing.
+    fn hand_over(&self, shard: Shard) -> impl Future<Output = Vec<u8>> + Send {
+        async {
+            self.stop(shard).await;
+            Vec::new()
+        }
+    }
+
+    /// Makes ready for a shard that is about to come, while its owner still serves:
+    /// fills caches, opens files to read. Nothing may be done that only the owner
+    /// may do. The owner is asked to stop when this has returned, or after the
+    /// setting `prepare_timeout` (5 s); it is cancelled if the shard comes sooner.
+    /// After an error the shard is likely to go elsewhere.
+    fn prepare(&self, shard: &str) -> impl Future<Output = Result<(), BoxError>> + Send {
+        let _ = shard;
+        async { Ok(()) }
+    }
+
+    /// Gives free what `prepare` made ready: the shard does not come. It may not
+    /// have returned; it is cancelled then.
+    fn abandon(&self, shard: &str) -> impl Future<Output = ()> + Send {
+        let _ = shard;
+        async {}
+    }
 
     /// How much work the shard is at present, in any unit that is the same for
     /// all shards of the namespace; `None` while it is not known. Finite and not

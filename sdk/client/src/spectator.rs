@@ -6,12 +6,14 @@
 
 mod asking;
 mod builder;
+mod call;
 mod map;
 mod owner;
 mod shared;
 mod watch;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use plimsoll_routing::RoutedExecutor;
@@ -19,9 +21,12 @@ use tokio_util::task::AbortOnDropHandle;
 
 use asking::{Answer, Servers};
 pub use builder::SpectatorBuilder;
+pub use call::CallError;
+#[cfg(feature = "tower")]
+pub(crate) use call::Undelivered;
 use map::Found;
 pub use owner::{LookupError, Owner};
-use shared::Shared;
+use shared::{Counters, Shared};
 
 use crate::ConnectError;
 
@@ -31,7 +36,23 @@ use crate::ConnectError;
 pub struct Spectator {
     shared: Arc<Shared>,
     servers: Arc<Servers>,
+    /// How long a request may be held.
+    hold_within: Duration,
     _watch: Arc<AbortOnDropHandle<()>>,
+}
+
+/// How requests met with handovers: see [`Spectator::call`]. All but the first are
+/// counted since the start.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct SpectatorStats {
+    /// Requests that are held now.
+    pub holding: u64,
+    /// Answers that the shard is not there, and connections that were refused.
+    pub refused: u64,
+    /// Times that a request was held.
+    pub held: u64,
+    /// Requests that were given up, or were not held because too many were.
+    pub gave_up: u64,
 }
 
 impl Spectator {
@@ -84,8 +105,7 @@ impl Spectator {
         let shared = Arc::clone(&self.shared);
         let keep = move |key: &Arc<str>, answer: &Answer| {
             if let Ok(owner) = answer {
-                let (key, owner) = (Arc::clone(key), owner.clone());
-                shared.write(|map, now| map.remember(now, key, owner));
+                shared.remember(key, owner.clone());
             }
         };
         self.servers.ask(key, keep).await
@@ -95,10 +115,27 @@ impl Spectator {
         self.shared.read(|map, now| map.find(now, key))
     }
 
-    /// How long ago a server last confirmed the map: about 10 s at most while all
-    /// is well. `None` while there is no map.
+    /// How long ago the leader of the namespace last confirmed the map, also where
+    /// another server sent it: about 10 s at most while all is well. Lookups go on
+    /// whatever it is. `None` while there is no map.
     pub fn age(&self) -> Option<Duration> {
-        self.shared.read(|map, now| map.table().age(now))
+        self.shared.age()
+    }
+
+    /// The namespace that it watches.
+    pub fn namespace(&self) -> &str {
+        self.shared.namespace()
+    }
+
+    /// Counts of requests that met with a handover.
+    pub fn stats(&self) -> SpectatorStats {
+        let Counters { refused, held, gave_up } = &self.shared.counters;
+        SpectatorStats {
+            holding: self.shared.waiting.held() as u64,
+            refused: refused.load(Ordering::Relaxed),
+            held: held.load(Ordering::Relaxed),
+            gave_up: gave_up.load(Ordering::Relaxed),
+        }
     }
 
     /// Waits until there is a map.

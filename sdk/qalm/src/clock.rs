@@ -20,6 +20,7 @@ impl Clock {
         Self { counter, origin }
     }
 
+    #[inline]
     pub(crate) fn now(&self) -> Time {
         // Zero if another core's counter lies behind by some nanoseconds.
         Time::from_nanos(self.counter.delta_as_nanos(self.origin, self.counter.raw()))

@@ -23,7 +23,7 @@ use plimsoll_shedding::verdict::Refusal;
 pub use place::Place;
 pub use waiting::Waiting;
 
-use shared::{Arrived, Shared};
+use shared::{Arrived, Held, Shared};
 
 /// Admits the requests of one service, or refuses them. Clones share everything.
 ///
@@ -128,7 +128,15 @@ impl Gate {
     /// a tokio runtime, which runs the timer.
     #[inline]
     pub fn arrive(&self, request: &Request) -> Admission {
-        match self.shared.arrive(request) {
+        match self.shared.arrive_calmly(request) {
+            Ok(permit) => Admission::Admitted(Place::new(self.shared, permit)),
+            Err(held) => self.arrive_watched(held, request),
+        }
+    }
+
+    #[inline(never)]
+    fn arrive_watched(&self, held: Held<'_>, request: &Request) -> Admission {
+        match self.shared.arrive(held, request) {
             Arrived::Admitted(permit) => Admission::Admitted(Place::new(self.shared, permit)),
             Arrived::Queued(key) => Admission::Queued(self.wait(key)),
             Arrived::Refused(refusal) => Admission::Refused(refusal),

@@ -6,6 +6,7 @@
 //! a caller says is put against what the policy allows with
 //! [`Incoming::level`].
 
+pub(crate) mod names;
 mod read;
 mod refused;
 mod timeout;

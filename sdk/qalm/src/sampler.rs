@@ -50,10 +50,10 @@ async fn run(gate: WeakGate, signals: Arc<Mutex<Signals>>) {
 fn measure(signals: &mut Signals, tick: Tick, now: Instant, gate: &Gate) -> Instant {
     for (signal, next) in signals.iter_mut() {
         if next.is_none_or(|next| next <= now) {
-            *next = Some(now + signal.period().max(Duration::from_millis(1)));
             if let Some(pressure) = signal.measure(tick) {
                 gate.signal(Signal { kind: signal.kind(), pressure });
             }
+            *next = Some(now + signal.period().max(Duration::from_millis(1)));
         }
     }
     let next = signals.iter().filter_map(|(_, next)| *next).min();

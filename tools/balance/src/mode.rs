@@ -124,7 +124,8 @@ impl Planner {
     }
 }
 
-fn steps(moves: &[Move]) -> Vec<Step> {
+/// What a plan of the product changes.
+pub(crate) fn steps(moves: &[Move]) -> Vec<Step> {
     moves.iter().map(|it| Step { shard: it.shard, to: it.to }).collect()
 }
 

@@ -68,7 +68,7 @@ async fn measure(name: Name) -> Result<Vec<Figure>> {
     }
 }
 
-fn print(figure: &Figure, json: bool) {
+pub(crate) fn print(figure: &Figure, json: bool) {
     if json {
         // A plain struct of strings always serializes.
         println!("{}", serde_json::to_string(figure).unwrap_or_default());

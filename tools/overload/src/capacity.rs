@@ -1,6 +1,7 @@
 //! The first step of every run: what the service carries, and how fast it is when
 //! it is idle. Everything after is a factor of that.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,67 +13,174 @@ use plimsoll_shedding::Criticality;
 use crate::case::Place;
 use crate::io::{ServicePlan, closed_loop, open_loop};
 use crate::load::{Piece, Stream, arrivals};
-use crate::sockets::{self, Server};
+use crate::report::number;
+use crate::schedule::{RATE_AT_ONCE, SERVED_AT_ONCE};
+use crate::sockets::{self, Kind};
 use crate::stats::{median, quantile};
 
 /// Callers for each place of the service: enough that no place is ever empty.
 const CALLERS_A_PLACE: usize = 4;
 /// The load, over the capacity, at which a service is idle.
 const IDLE: f64 = 0.05;
-/// Closed loops that are run at once, as the cases will be.
-const AT_ONCE: u64 = 8;
 
 /// Requests a second, and the latencies of an idle service.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Capacities {
-    /// Of the service in this process: the median of several that ran at once.
-    pub io: f64,
+    /// Of the service in this process, if any case needs it.
+    pub here: Option<Here>,
+    /// Of servers behind sockets.
+    pub sockets: Vec<Served>,
+}
+
+/// Of a server process.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Served {
+    pub kind: Kind,
+    /// Requests a second: the median of as many as run at once.
+    pub together: f64,
+    pub at_once: usize,
     /// Of one that had the machine for itself.
-    pub io_alone: f64,
+    pub alone: f64,
+}
+
+/// Of the service in this process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Here {
+    /// Requests a second: the median of several closed loops that ran at once, as many
+    /// as the cases will be.
+    pub together: f64,
+    /// How many ran at once.
+    pub at_once: usize,
+    /// Of one that had the machine for itself.
+    pub alone: f64,
     pub idle_p50_ms: f64,
     pub idle_p99_ms: f64,
-    /// Of servers behind sockets.
-    pub sockets: Vec<(Server, f64)>,
 }
 
 impl Capacities {
-    /// Measures for `span` each. `servers`: those that cases will need.
+    /// Measures for `span` each, what these places need.
     ///
     /// # Errors
     /// A runtime or a server process cannot be started.
-    pub fn measure(span: Duration, servers: &[Server]) -> Result<Self> {
-        let io_alone = closed(1, span)?;
-        let together: Result<Vec<f64>> = std::thread::scope(|scope| {
-            let loops: Vec<_> =
-                (1..=AT_ONCE).map(|seed| scope.spawn(move || closed(seed, span))).collect();
-            let joined = loops.into_iter().map(std::thread::ScopedJoinHandle::join);
-            joined
-                .map(|it| it.unwrap_or_else(|_| anyhow::bail!("a closed loop panicked")))
-                .collect()
-        });
-        let io = median(&together?).unwrap_or(io_alone);
-        let mut idle = idle(io, span)?;
-        let of = |server: &Server| Ok((server.clone(), sockets::capacity(server, span)?));
-        Ok(Self {
-            io,
-            io_alone,
-            idle_p50_ms: quantile(&mut idle, 0.5).unwrap_or(0.0),
-            idle_p99_ms: quantile(&mut idle, 0.99).unwrap_or(0.0),
-            sockets: servers.iter().map(of).collect::<Result<_>>()?,
-        })
+    pub fn measure<'a>(
+        span: Duration,
+        places: impl Iterator<Item = &'a Place> + Clone,
+    ) -> Result<Self> {
+        let in_process = places.clone().any(|it| matches!(it, Place::Io(_)));
+        let here = in_process.then(|| Here::measure(span)).transpose()?;
+        let mut sockets: Vec<Served> = Vec::new();
+        for place in places {
+            if let Place::Sockets(server) = place
+                && sockets.iter().all(|it| it.kind != server.kind)
+            {
+                sockets.push(Served::measure(server.kind, span)?);
+            }
+        }
+        Ok(Self { here, sockets })
+    }
+
+    /// Of a service in this process that is known to carry that.
+    pub fn known(rate: f64) -> Self {
+        let here =
+            Here { together: rate, at_once: 1, alone: rate, idle_p50_ms: 10.0, idle_p99_ms: 50.0 };
+        Self { here: Some(here), sockets: Vec::new() }
     }
 
     /// The capacity of that service. One in this process other than the usual one
     /// is taken to carry what its places and its mean say.
     pub fn of(&self, place: &Place) -> f64 {
+        let nominal = |plan: &ServicePlan| plan.places as f64 / plan.mean.as_secs_f64();
+        let usual = ServicePlan::default();
         match place {
-            Place::Io(plan) if plan.mean == ServicePlan::default().mean => self.io,
-            Place::Io(plan) => plan.places as f64 / plan.mean.as_secs_f64(),
+            Place::Io(plan) if plan.mean == usual.mean => {
+                self.here.as_ref().map_or(nominal(plan), |it| it.together)
+            }
+            Place::Io(plan) => nominal(plan),
             Place::Sockets(server) => {
-                let known = self.sockets.iter().find(|(it, _)| it.kind == server.kind);
-                known.map_or(self.io, |(_, capacity)| *capacity)
+                let known = self.sockets.iter().find(|it| it.kind == server.kind);
+                known.map_or(nominal(&usual), |it| it.together)
+            }
+            Place::Pair(_) => nominal(&usual),
+        }
+    }
+
+    /// What it lacks is taken from an earlier run.
+    #[must_use]
+    pub fn or(mut self, earlier: Self) -> Self {
+        self.here = self.here.or(earlier.here);
+        for served in earlier.sockets {
+            if self.sockets.iter().all(|it| it.kind != served.kind) {
+                self.sockets.push(served);
             }
         }
+        self
+    }
+}
+
+/// In words, for the head of the page.
+impl fmt::Display for Capacities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        if let Some(Here { together, at_once, alone, idle_p50_ms, idle_p99_ms }) = &self.here {
+            let change = change(*together, *alone);
+            let (p50, p99) = (number(*idle_p50_ms), number(*idle_p99_ms));
+            parts.push(format!(
+                "C = {together:.0} requests a second in process (median of {at_once} closed \
+                 loops at once; {alone:.0} alone, {change:+.1} %); idle p50 {p50} ms, p99 {p99} ms"
+            ));
+        }
+        parts.extend(self.sockets.iter().map(Served::to_string));
+        f.write_str(&parts.join("; "))
+    }
+}
+
+impl fmt::Display for Served {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, together, at_once, alone } = *self;
+        write!(f, "{together:.0} of a server process with handlers that {}", kind.verb())?;
+        if at_once == 1 {
+            return Ok(());
+        }
+        let change = change(together, alone);
+        write!(f, " (median of {at_once} at once; {alone:.0} alone, {change:+.1} %)")
+    }
+}
+
+/// In percent.
+fn change(together: f64, alone: f64) -> f64 {
+    100.0 * (together / alone - 1.0)
+}
+
+impl Served {
+    fn measure(kind: Kind, span: Duration) -> Result<Self> {
+        let alone = sockets::capacity(kind, span)?;
+        let at_once = match kind {
+            Kind::Io => ((SERVED_AT_ONCE / alone).round() as usize).clamp(1, 20),
+            Kind::Cpu | Kind::Bare => 1,
+        };
+        let together = match at_once {
+            1 => alone,
+            _ => {
+                median(&at_once_each(at_once, |_| sockets::capacity(kind, span))?).unwrap_or(alone)
+            }
+        };
+        Ok(Self { kind, together, at_once, alone })
+    }
+}
+
+impl Here {
+    fn measure(span: Duration) -> Result<Self> {
+        let alone = closed(1, span)?;
+        let at_once = ((RATE_AT_ONCE / alone).round() as usize).clamp(1, 200);
+        let together = median(&at_once_each(at_once, |seed| closed(seed, span))?).unwrap_or(alone);
+        let mut idle = idle(together, span)?;
+        Ok(Self {
+            together,
+            at_once,
+            alone,
+            idle_p50_ms: quantile(&mut idle, 0.5).unwrap_or(0.0),
+            idle_p99_ms: quantile(&mut idle, 0.99).unwrap_or(0.0),
+        })
     }
 }
 
@@ -85,6 +193,16 @@ fn closed(seed: u64, span: Duration) -> Result<f64> {
     let plan = ServicePlan::default();
     let callers = CALLERS_A_PLACE * plan.places;
     Ok(runtime()?.block_on(closed_loop(plan, callers, span / 5, span, seed)))
+}
+
+/// What each of so many comes to when they run at once, numbered from 1.
+fn at_once_each(number: usize, one: impl Fn(u64) -> Result<f64> + Sync) -> Result<Vec<f64>> {
+    let one = &one;
+    std::thread::scope(|scope| {
+        let all: Vec<_> = (1..=number as u64).map(|seed| scope.spawn(move || one(seed))).collect();
+        let joined = all.into_iter().map(std::thread::ScopedJoinHandle::join);
+        joined.map(|it| it.unwrap_or_else(|_| anyhow::bail!("a closed loop panicked"))).collect()
+    })
 }
 
 /// Latencies in milliseconds at hardly any load.

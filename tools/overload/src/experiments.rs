@@ -110,7 +110,7 @@ impl Relative {
             let other = outcomes.iter().find(|other| self.belongs(&it.row, &other.row));
             let base = other.and_then(|other| other.figure(self.figure));
             if let (Some(value), Some(base)) = (it.figure(self.figure), base) {
-                outcomes[index].figures.insert(self.name, value / base);
+                outcomes[index].figures.insert(self.name.into(), value / base);
             }
         }
     }
@@ -153,7 +153,9 @@ impl Experiment {
 }
 
 /// Seconds of warm-up before what is measured.
-pub(crate) const WARM_UP: f64 = 3.0;
+const WARM_UP: f64 = 3.0;
+/// The same over sockets, where runs come one after the other.
+const SERVED_WARM_UP: f64 = 2.0;
 /// The load of the warm-up, over the capacity.
 const WARM: f64 = 0.6;
 
@@ -161,11 +163,6 @@ impl Scope {
     /// That span in full, or a short one.
     fn span(&self, full: f64, quick: f64) -> f64 {
         if self.quick { quick } else { full }
-    }
-
-    /// The same with at most so many seeds.
-    fn at_most(&self, seeds: u64) -> Self {
-        Self { seeds: self.seeds.min(seeds), ..self.clone() }
     }
 
     /// The same with so many times as many seeds.
@@ -218,16 +215,29 @@ fn nothing(_: &Case, _: &[crate::record::Record], _: f64) -> Vec<(&'static str, 
 /// A constant rate from 0 to `span`, after a warm-up at a part of it that makes
 /// 0.6 C of `total`.
 fn constant(factor: f64, total: f64, span: f64) -> Vec<Piece> {
+    warmed(WARM_UP, factor, total, span)
+}
+
+fn warmed(warm_up: f64, factor: f64, total: f64, span: f64) -> Vec<Piece> {
     let warm = factor / total * WARM.min(total);
-    vec![Piece { from: -WARM_UP, to: 0.0, factor: warm }, Piece { from: 0.0, to: span, factor }]
+    vec![Piece { from: -warm_up, to: 0.0, factor: warm }, Piece { from: 0.0, to: span, factor }]
 }
 
 /// Levels 2 and 4 at constant rates.
 fn two_levels(critical: f64, other: f64, span: f64) -> Vec<Stream> {
-    let total = critical + other;
+    levels_2_and_4(WARM_UP, [critical, other], span)
+}
+
+/// The same over sockets.
+fn two_levels_served(critical: f64, other: f64, span: f64) -> Vec<Stream> {
+    levels_2_and_4(SERVED_WARM_UP, [critical, other], span)
+}
+
+fn levels_2_and_4(warm_up: f64, [critical, other]: [f64; 2], span: f64) -> Vec<Stream> {
+    let at = |factor: f64| warmed(warm_up, factor, critical + other, span);
     vec![
-        Stream::new(Criticality::CoreFlow, constant(critical, total, span)),
-        Stream::new(Criticality::Internal, constant(other, total, span)).by(1),
+        Stream::new(Criticality::CoreFlow, at(critical)),
+        Stream::new(Criticality::Internal, at(other)).by(1),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use crate::outcome::Outcome;
 use crate::shedders::Shedder;
-use crate::stats::{median, upper95};
+use crate::stats::{interval95, median};
 
 /// Which way a figure must lie of its bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,6 +41,8 @@ pub struct Judged {
     pub goal: Goal,
     /// `None`: not measured, so not reached.
     pub measured: Option<f64>,
+    /// The 95 % confidence interval, if it is the upper end of one.
+    pub interval: Option<(f64, f64)>,
     pub reached: bool,
 }
 
@@ -58,13 +60,15 @@ impl Goal {
         });
         let values: Vec<f64> = ours.filter_map(|it| it.figure(self.figure)).collect();
         let measured = self.value(&values);
-        Judged { goal: self, measured, reached: measured.is_some_and(|it| self.bound.holds(it)) }
+        let interval = interval95(&values).filter(|_| self.of == Of::Upper95);
+        let reached = measured.is_some_and(|it| self.bound.holds(it));
+        Judged { goal: self, measured, interval, reached }
     }
 
     fn value(&self, values: &[f64]) -> Option<f64> {
         match (self.of, self.bound) {
             (Of::Median, _) => median(values),
-            (Of::Upper95, _) => upper95(values),
+            (Of::Upper95, _) => interval95(values).map(|(_, upper)| upper),
             (Of::Worst, Bound::AtLeast(_)) => values.iter().copied().reduce(f64::min),
             (Of::Worst, Bound::AtMost(_)) => values.iter().copied().reduce(f64::max),
         }

@@ -22,7 +22,7 @@ pub struct Piece {
 }
 
 /// What one caller asks of one endpoint.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Stream {
     pub level: Criticality,
     pub caller: u32,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::Args;
 
+use crate::case::{Case, Place};
 use crate::experiments::{Experiment, Scope};
 use crate::shedders::Shedder;
 
@@ -29,12 +30,48 @@ pub struct Options {
     /// Write the page of results to this file
     #[arg(long, value_name = "FILE")]
     pub page: Option<PathBuf>,
+    /// Only this part of the cases, so that a record can be taken in two
+    #[arg(long, value_enum)]
+    pub part: Option<Part>,
+    /// Put the outcomes of an earlier run, from its --csv, beside this one's
+    #[arg(long, value_name = "FILE")]
+    pub with: Option<PathBuf>,
     /// Seeds: runs of every case [default: 5; with --quick: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: Option<u64>,
     /// Only these shedders [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     shedder: Vec<String>,
+}
+
+/// A part of the cases.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
+pub enum Part {
+    /// Those in this process, many at once.
+    Waits,
+    /// Those with server processes, mostly one by one.
+    Sockets,
+}
+
+impl Part {
+    /// Whether that case belongs to it.
+    pub fn has(self, case: &Case) -> bool {
+        matches!(case.place, Place::Io(_)) == (self == Self::Waits)
+    }
+
+    fn other(self) -> Self {
+        match self {
+            Self::Waits => Self::Sockets,
+            Self::Sockets => Self::Waits,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Waits => "waits",
+            Self::Sockets => "sockets",
+        }
+    }
 }
 
 impl Options {
@@ -59,9 +96,21 @@ impl Options {
         Ok(Scope { quick: self.quick, seeds, shedders: shedders? })
     }
 
-    /// What was typed, without the files to write.
+    /// What was typed, without the files to write; of a record in two parts, both.
     pub fn whole_command(&self) -> String {
-        self.command(&self.names.join(" "))
+        let command = self.command(&self.names.join(" "));
+        match (self.part, &self.with) {
+            (None, _) => command,
+            (Some(part), None) => format!("{command} --part {}", part.word()),
+            (Some(part), Some(file)) => {
+                let (other, file) = (part.other().word(), file.display());
+                format!(
+                    "{command} --part {other} --csv {file}` and then \
+                     `{command} --part {} --with {file}",
+                    part.word()
+                )
+            }
+        }
     }
 
     /// What measures one experiment alone, in the same way.

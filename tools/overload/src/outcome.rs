@@ -1,5 +1,6 @@
 //! What a case came to.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -50,8 +51,11 @@ pub struct Outcome {
     pub row: Row,
     pub counts: Counts,
     pub bins: Vec<Bin>,
-    pub figures: BTreeMap<&'static str, f64>,
+    pub figures: Figures,
 }
+
+/// Figures by name.
+pub type Figures = BTreeMap<Cow<'static, str>, f64>;
 
 impl Outcome {
     /// From all records of a case, warm-up included, which does not count.
@@ -61,8 +65,8 @@ impl Outcome {
         let bins = bins(case.span, records);
         let row = row(case, &measured, &bins, capacity);
         let mut figures = common(&measured, &bins);
-        figures.extend(rows(&row));
-        figures.extend((case.extra)(case, &measured, capacity));
+        let named = rows(&row).into_iter().chain((case.extra)(case, &measured, capacity));
+        figures.extend(named.map(|(name, value)| (name.into(), value)));
         Self { row, counts: Counts::of(&measured), bins, figures }
     }
 
@@ -134,27 +138,27 @@ fn rows(row: &Row) -> Vec<(&'static str, f64)> {
 }
 
 /// Figures of every experiment.
-fn common(measured: &[Record], bins: &[Bin]) -> BTreeMap<&'static str, f64> {
+fn common(measured: &[Record], bins: &[Bin]) -> Figures {
     let critical: Vec<&Record> =
         measured.iter().filter(|it| it.asked.level.is_critical()).collect();
     let others: Vec<&Record> = measured.iter().filter(|it| !it.asked.level.is_critical()).collect();
     let mut lags: Vec<f64> = measured.iter().map(|it| it.lag_ms).collect();
-    let mut figures = BTreeMap::from([
+    let mut figures = vec![
         ("shed_share", share(measured.iter().collect::<Vec<_>>().as_slice(), Record::turned_away)),
         ("shed_deviation_points", shed_deviation(bins)),
         ("lag_p99_ms", quantile(&mut lags, 0.99).unwrap_or(0.0)),
         ("failed", count(measured, |it| it.fate == Fate::Failed)),
         ("unfinished", count(measured, |it| it.fate == Fate::Unfinished)),
-    ]);
+    ];
     if !critical.is_empty() {
-        figures.insert("critical_success", share(&critical, Record::in_time));
-        figures.insert("critical_turned_away", share(&critical, Record::turned_away));
-        figures.insert("critical_p99_ms", p99(&critical));
+        figures.push(("critical_success", share(&critical, Record::in_time)));
+        figures.push(("critical_turned_away", share(&critical, Record::turned_away)));
+        figures.push(("critical_p99_ms", p99(&critical)));
     }
     if !others.is_empty() {
-        figures.insert("other_success", share(&others, Record::in_time));
+        figures.push(("other_success", share(&others, Record::in_time)));
     }
-    figures
+    figures.into_iter().map(|(name, value)| (name.into(), value)).collect()
 }
 
 fn count(records: &[Record], which: impl Fn(&Record) -> bool) -> f64 {

@@ -1,14 +1,16 @@
 //! Runs many cases at once without their getting in each other's way.
 //!
 //! A case that waits needs little CPU; how many run at once is bounded by the
-//! requests a second that they offer together. A case over sockets has the machine
-//! for itself.
+//! requests a second that they offer together. Cases over sockets come after those in
+//! this process: first those whose handlers wait, some beside each other, then one by
+//! one those that must have the machine for themselves.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod job;
+mod progress;
+mod room;
 
 use anyhow::{Context, Result};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
 use crate::capacity::Capacities;
 use crate::case::{Case, Place};
@@ -19,10 +21,21 @@ use crate::record::Record;
 use crate::shedders::Truth;
 use crate::sockets::{self, Ran};
 
-/// What a case in this process may add to: requests a second of all together. A
-/// request costs about 8 µs, so this is about half of one core.
-const RATE_AT_ONCE: f64 = 70_000.0;
-const THREADS: usize = 48;
+use job::{Job, Lane};
+use progress::Progress;
+use room::Room;
+
+/// What cases in this process offer together at most, in requests a second. One costs
+/// about 5 µs, so this is a third of two cores.
+pub(crate) const RATE_AT_ONCE: f64 = 130_000.0;
+/// The same of servers whose handlers wait: they share a core, of which a request
+/// takes 35 µs, and the client's another.
+pub(crate) const SERVED_AT_ONCE: f64 = 10_000.0;
+/// More than ever run: a thread that waits costs nothing.
+const THREADS: usize = 512;
+
+/// Outcomes with the numbers of their cases; `None` for a case that could not be run.
+type Numbered = Vec<(usize, Option<Outcome>)>;
 
 /// Runs them all; outcomes in the order of the cases, `None` for a case that could
 /// not be run: one server process that did not start must not cost all the others.
@@ -30,113 +43,65 @@ const THREADS: usize = 48;
 /// # Errors
 /// A case panicked.
 pub fn run(cases: Vec<Case>, capacities: &Capacities) -> Result<Vec<Option<Outcome>>> {
-    let total = cases.len();
-    let (alone, together): (Vec<_>, Vec<_>) = cases
-        .into_iter()
-        .enumerate()
-        .partition(|(_, case)| matches!(case.place, Place::Sockets(_)));
-    let progress = Progress { done: AtomicUsize::new(0), total };
-    let mut outcomes = run_together(together, capacities, &progress)?;
-    for (index, case) in alone {
-        outcomes.push((index, kept(&case, run_one(&case, capacities))));
-        progress.tick(&case);
+    let jobs = job::of(cases);
+    let progress = Progress::new(&jobs, capacities);
+    let mut lanes = Lane::ALL.map(|lane| (lane, Vec::new()));
+    for job in jobs {
+        lanes[job.lane() as usize].1.push(job);
+    }
+    let mut outcomes = Vec::new();
+    for (lane, jobs) in lanes {
+        outcomes.extend(run_lane(&Room::new(jobs, capacities, lane), capacities, &progress)?);
     }
     outcomes.sort_by_key(|(index, _)| *index);
     Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
 }
 
-fn kept(case: &Case, outcome: Result<Outcome>) -> Option<Outcome> {
-    let left_out = |error: &anyhow::Error| {
-        let (title, factor, seed) = (case.title(), case.factor, case.seed);
-        eprintln!("left out: {title} {} at {factor} C, seed {seed}: {error:#}", case.shedder);
-    };
-    outcome.inspect_err(left_out).ok()
-}
-
-struct Progress {
-    done: AtomicUsize,
-    total: usize,
-}
-
-impl Progress {
-    fn tick(&self, case: &Case) {
-        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-        let (title, factor, seed) = (case.title(), case.factor, case.seed);
-        eprintln!("[{done}/{}] {title} {} at {factor} C, seed {seed}", self.total, case.shedder);
-    }
-}
-
-type Numbered<T> = Vec<(usize, T)>;
-
-fn run_together(
-    mut cases: Numbered<Case>,
-    capacities: &Capacities,
-    progress: &Progress,
-) -> Result<Numbered<Option<Outcome>>> {
-    // The longest first, so that no long one is left for the end. Taken from the back.
-    cases.sort_by(|a, b| a.1.length().total_cmp(&b.1.length()));
-    let room = Arc::new(Room { waiting: Mutex::new((cases, 0.0)), freed: Condvar::new() });
+fn run_lane(room: &Room, capacities: &Capacities, progress: &Progress) -> Result<Numbered> {
     let outcomes = Mutex::new(Vec::new());
+    let threads = room.most().min(THREADS);
     std::thread::scope(|scope| {
         let worker = || {
-            while let Some((index, case, rate)) = room.take(capacities.io) {
-                let outcome = run_one(&case, capacities);
+            while let Some((job, rate)) = room.take() {
+                let done = run_job(&job, capacities);
                 room.leave(rate);
-                outcomes.lock().push((index, kept(&case, outcome)));
-                progress.tick(&case);
+                outcomes.lock().extend(done);
+                progress.tick(&job, capacities);
             }
         };
-        let workers: Vec<_> = (0..THREADS).map(|_| scope.spawn(worker)).collect();
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
         workers.into_iter().try_for_each(|it| it.join().ok())
     })
     .context("a case panicked")?;
     Ok(outcomes.into_inner())
 }
 
-/// The cases that wait, and the requests a second of those that run.
-struct Room {
-    waiting: Mutex<(Numbered<Case>, f64)>,
-    freed: Condvar,
-}
-
-impl Room {
-    /// The next case that there is room for, and its rate; `None` if none is left.
-    fn take(&self, capacity: f64) -> Option<(usize, Case, f64)> {
-        let mut waiting = self.waiting.lock();
-        loop {
-            if waiting.0.is_empty() {
-                return None;
-            }
-            let running = waiting.1;
-            let rate = |case: &Case| case.mean() * capacity;
-            let fits =
-                |(_, case): &(usize, Case)| running == 0.0 || running + rate(case) <= RATE_AT_ONCE;
-            if let Some(at) = waiting.0.iter().rposition(fits) {
-                let (index, case) = waiting.0.remove(at);
-                let rate = rate(&case);
-                waiting.1 += rate;
-                return Some((index, case, rate));
-            }
-            self.freed.wait(&mut waiting);
-        }
-    }
-
-    fn leave(&self, rate: f64) {
-        self.waiting.lock().1 -= rate;
-        self.freed.notify_all();
-    }
-}
-
-fn run_one(case: &Case, capacities: &Capacities) -> Result<Outcome> {
-    let capacity = capacities.of(&case.place);
-    let Ran { records, figures } = match &case.place {
-        Place::Io(_) => Ran { records: run_io(case, capacity)?, figures: Vec::new() },
-        Place::Sockets(server) => sockets::run(case, server, capacity)?,
+fn run_job(job: &Job, capacities: &Capacities) -> Numbered {
+    let ran = run_case(job.first(), capacities);
+    let outcome = |(index, case): &(usize, Case)| {
+        let outcome = ran.as_ref().ok().map(|ran| outcome_of(case, ran, capacities));
+        (*index, outcome)
     };
-    let mut outcome = Outcome::of(case, &records, capacity);
+    if let Err(error) = &ran {
+        eprintln!("left out: {job}: {error:#}");
+    }
+    job.cases().iter().map(outcome).collect()
+}
+
+fn outcome_of(case: &Case, ran: &Ran, capacities: &Capacities) -> Outcome {
+    let mut outcome = Outcome::of(case, &ran.records, capacities.of(&case.place));
+    let figures = ran.figures.iter().map(|&(name, value)| (name.into(), value));
     outcome.figures.extend(figures);
-    anyhow::ensure!(outcome.counts.add_up(), "{}: requests without a fate", case.title());
-    Ok(outcome)
+    outcome
+}
+
+fn run_case(case: &Case, capacities: &Capacities) -> Result<Ran> {
+    let capacity = capacities.of(&case.place);
+    match &case.place {
+        Place::Io(_) => Ok(Ran { records: run_io(case, capacity)?, figures: Vec::new() }),
+        Place::Sockets(server) => sockets::run(case, server, capacity),
+        Place::Pair(pair) => sockets::run_pair(case, *pair),
+    }
 }
 
 fn run_io(case: &Case, capacity: f64) -> Result<Vec<Record>> {
@@ -152,41 +117,4 @@ fn run_io(case: &Case, capacity: f64) -> Result<Vec<Record>> {
         let admission = case.shedder.build(truth);
         open_loop(admission, plan.clone(), &arrivals, case.seed, case.drain).await
     }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::load::{Piece, Stream};
-    use crate::outcome::tests::case;
-    use crate::shedders::Shedder;
-
-    fn room(rates: &[f64]) -> Room {
-        let numbered = rates.iter().enumerate().map(|(index, &factor)| {
-            let pieces = vec![Piece { from: 0.0, to: 1.0, factor }];
-            let level = plimsoll_shedding::Criticality::Internal;
-            let streams = vec![Stream::new(level, pieces)];
-            (index, Case { streams, ..case(Shedder::None, factor, 1) })
-        });
-        Room { waiting: Mutex::new((numbered.collect(), 0.0)), freed: Condvar::new() }
-    }
-
-    #[test]
-    fn cases_run_beside_each_other_as_far_as_their_rates_allow() {
-        // At 10,000 a second: 70,000 fit.
-        let room = room(&[1.0, 4.0, 4.0, 3.0]);
-        let (index, _, rate) = room.take(10_000.0).unwrap();
-        assert_eq!((index, rate), (3, 30_000.0));
-        assert_eq!(room.take(10_000.0).map(|it| it.0), Some(2));
-        room.leave(30_000.0);
-        room.leave(40_000.0);
-        assert_eq!(room.take(10_000.0).map(|it| it.0), Some(1));
-        assert_eq!(room.take(10_000.0).map(|it| it.0), Some(0));
-        assert!(room.take(10_000.0).is_none());
-    }
-
-    #[test]
-    fn a_case_that_is_too_much_for_any_room_runs_alone() {
-        assert!(room(&[100.0]).take(10_000.0).is_some());
-    }
 }

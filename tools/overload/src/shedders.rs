@@ -16,7 +16,8 @@ use plimsoll_peers::none::None as Unprotected;
 use plimsoll_peers::partitioned::Partitioned;
 use plimsoll_peers::pid::Cinnamon;
 use plimsoll_peers::slough::PriorityCodel;
-use plimsoll_peers::{Admission, Asked, Pool, crates};
+use plimsoll_peers::{Admission, Asked, Pool};
+use plimsoll_rivals as rivals;
 use plimsoll_shedding::settings::Auto;
 
 use crate::ours::Ours;
@@ -145,11 +146,11 @@ impl Shedder {
             Self::PriorityCodel => pool(PriorityCodel::new(places)),
             Self::TokenBucket => pool(TokenBucket::new(BUCKET_FACTOR * capacity)),
             // Twice the places: with as many as places it loses a tenth of them.
-            Self::Tower => crates::tower_limit(2 * places),
-            Self::LittleLoadshedder => crates::little(LATENCY_TARGET),
-            Self::CongestionLimiter => Arc::new(crates::Squeeze::default()),
-            Self::ResilienceAimd => crates::resilience_aimd(LATENCY_TARGET),
-            Self::ResilienceVegas => crates::resilience_vegas(),
+            Self::Tower => rivals::tower_limit(2 * places),
+            Self::LittleLoadshedder => rivals::little(LATENCY_TARGET),
+            Self::CongestionLimiter => Arc::new(rivals::Squeeze::default()),
+            Self::ResilienceAimd => rivals::resilience_aimd(LATENCY_TARGET),
+            Self::ResilienceVegas => rivals::resilience_vegas(),
         }
     }
 }

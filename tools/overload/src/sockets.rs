@@ -3,6 +3,7 @@
 
 mod child;
 mod client;
+mod pair;
 mod pin;
 pub mod server;
 mod work;
@@ -18,6 +19,7 @@ use crate::shedders::Shedder;
 
 use child::Child;
 pub(crate) use child::can_fake_clock;
+pub use pair::{Pair, run as run_pair};
 
 /// What a handler of the server does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
@@ -30,8 +32,30 @@ pub enum Kind {
     Bare,
 }
 
+impl Kind {
+    pub const ALL: [Self; 3] = [Self::Io, Self::Cpu, Self::Bare];
+
+    /// As on the command line of the server.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Io => "io",
+            Self::Cpu => "cpu",
+            Self::Bare => "bare",
+        }
+    }
+
+    /// What its handlers do.
+    pub(crate) fn verb(self) -> &'static str {
+        match self {
+            Self::Io => "wait",
+            Self::Cpu => "compute",
+            Self::Bare => "do nothing",
+        }
+    }
+}
+
 /// A server to be started, and what is done to it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Server {
     pub kind: Kind,
     /// HTTP/2 connections that the client opens.
@@ -74,9 +98,15 @@ pub fn run(case: &Case, server: &Server, capacity: f64) -> Result<Ran> {
     let arrivals = arrivals(&case.streams, unit, case.seed);
     let before = child.usage();
     let (port, connections) = (child.port(), server.connections);
+    let (say, started) = std::sync::mpsc::channel();
     let records = std::thread::scope(|scope| {
-        let client = scope.spawn(|| client::open_loop(port, connections, &arrivals, case.drain));
-        child.disturb(server, arrivals.first().map_or(0.0, |first| first.at));
+        let arrivals = &arrivals;
+        // The sender goes with the client: if it cannot start, no word comes.
+        let client =
+            scope.spawn(move || client::open_loop(port, connections, arrivals, case.drain, &say));
+        if let Ok(origin) = started.recv() {
+            child.disturb(server, origin);
+        }
         client.join().unwrap_or_else(|_| anyhow::bail!("the client panicked"))
     })?;
     let after = child.usage();
@@ -92,9 +122,9 @@ pub fn run(case: &Case, server: &Server, capacity: f64) -> Result<Ran> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn capacity(server: &Server, span: Duration) -> Result<f64> {
+pub fn capacity(kind: Kind, span: Duration) -> Result<f64> {
     const CALLERS: usize = 64;
-    let child = Child::start(server, Shedder::None, 0.0)?;
+    let child = Child::start(&Server::new(kind), Shedder::None, 0.0)?;
     let port = child.port();
     let client = std::thread::spawn(move || client::closed_loop(port, CALLERS, span));
     client.join().ok().context("the client panicked")?

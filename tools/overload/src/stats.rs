@@ -35,14 +35,15 @@ pub fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
-/// The upper end of the two-sided 95 % confidence interval of the mean, by
-/// Student's t; `None` of fewer than two values.
-pub fn upper95(values: &[f64]) -> Option<f64> {
+/// The two-sided 95 % confidence interval of the mean, by Student's t; `None` of
+/// fewer than two values.
+pub fn interval95(values: &[f64]) -> Option<(f64, f64)> {
     /// Quantiles at 97.5 % for 1 to 10 degrees of freedom.
     const T: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
     let freedom = values.len().checked_sub(1).filter(|&it| it > 0)?;
     let t = T.get(freedom - 1).copied().unwrap_or(2.2);
-    Some(mean(values) + t * deviation(values) / (values.len() as f64).sqrt())
+    let half = t * deviation(values) / (values.len() as f64).sqrt();
+    Some((mean(values) - half, mean(values) + half))
 }
 
 /// Jain's index of fairness: 1 if all are equal, 1/n if one has everything.
@@ -74,9 +75,10 @@ mod tests {
 
     #[test]
     fn the_confidence_interval_of_two_values_is_wide() {
-        let upper = upper95(&[1.0, 2.0]).unwrap();
+        let (lower, upper) = interval95(&[1.0, 2.0]).unwrap();
         assert!((upper - (1.5 + 12.706 * 0.5)).abs() < 1e-9, "{upper}");
-        assert_eq!(upper95(&[1.0]), None);
+        assert!((upper + lower - 3.0).abs() < 1e-9, "{lower}");
+        assert_eq!(interval95(&[1.0]), None);
     }
 
     #[test]

@@ -36,13 +36,7 @@ fn case(shedder: Shedder, factor: f64) -> Case {
 }
 
 fn run(cases: Vec<Case>) -> Vec<Outcome> {
-    let capacities = Capacities {
-        io: 200.0,
-        io_alone: 200.0,
-        idle_p50_ms: 10.0,
-        idle_p99_ms: 50.0,
-        sockets: Vec::new(),
-    };
+    let capacities = Capacities::known(200.0);
     let outcomes = schedule::run(cases, &capacities);
     outcomes.unwrap_or_else(|error| panic!("{error:#}")).into_iter().flatten().collect()
 }

@@ -11,8 +11,6 @@ pub mod asked;
 pub mod bbr;
 pub mod bucket;
 pub mod codel;
-#[cfg(feature = "crates")]
-pub mod crates;
 pub mod dagor;
 pub mod limit;
 pub mod literal;

@@ -63,7 +63,7 @@ impl Cluster {
                 config.namespaces = namespaces;
                 server
             }
-            StoreKind::Memory => {
+            StoreKind::Memory | StoreKind::Etcd => {
                 config.namespaces = namespaces;
                 Server::start(&config).await?
             }

@@ -142,5 +142,5 @@ pub fn beat(sequence: u64, loads: &[(&str, f64)]) -> Say {
 /// The confirmation of a revocation.
 pub fn stopped(revocation: &v1::Revocation) -> Say {
     let (shard_key, generation) = (revocation.shard_key.clone(), revocation.generation);
-    Say::Stopped(v1::Stopped { shard_key, generation, error: String::new() })
+    Say::Stopped(v1::Stopped { shard_key, generation, ..v1::Stopped::default() })
 }

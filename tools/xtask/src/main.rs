@@ -6,6 +6,7 @@
 mod ci;
 mod figures;
 mod layers;
+mod mutations;
 mod packages;
 mod protoc;
 mod step;
@@ -32,6 +33,8 @@ enum Command {
     Ci(test::Arguments),
     /// Check that dependencies only point down
     Layers,
+    /// Put faults into the sources, one at a time: the tests must find them
+    Mutations(mutations::Arguments),
     /// Measure what docs/results.md shows
     Figures(figures::Arguments),
 }
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         Command::Test(arguments) => test::run(&arguments),
         Command::Ci(arguments) => ci::run(&arguments),
         Command::Layers => layers::run(),
+        Command::Mutations(arguments) => mutations::run(&arguments),
         Command::Figures(arguments) => figures::run(&arguments),
     };
     match result {

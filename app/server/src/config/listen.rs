@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::{Config, Error};
+use super::{Config, Error, StoreKind};
 
 /// The two addresses, checked: nothing listens beyond loopback without client
 /// certificates unless that was asked for.
@@ -16,6 +16,10 @@ pub fn check_exposure(config: &Config) -> Result<(SocketAddr, SocketAddr), Error
     if certificate != key || (client_ca && !certificate) {
         let missing = if certificate { "key" } else { "certificate" };
         return Err(Error::HalfTls { missing });
+    }
+    let server_ca = client_ca || !config.tls.server_ca.as_os_str().is_empty();
+    if config.store == StoreKind::Etcd && certificate && !server_ca {
+        return Err(Error::NoServerCa);
     }
     let grpc = address("grpc.listen", &config.grpc.listen)?;
     let http = address("http.listen", &config.http.listen)?;

@@ -10,7 +10,7 @@ use plimsoll_ownership::namespace::{
 use plimsoll_placement::time::Time;
 use tokio::sync::{mpsc, oneshot};
 
-use super::Driver;
+use super::{Driver, HandOut, Last};
 
 /// Where what is told to a session goes. A session that does not read is cut.
 pub type SessionStream = mpsc::Sender<Vec<Tell>>;
@@ -29,13 +29,14 @@ pub enum Command {
     Order { order: Order, answer: oneshot::Sender<Outcome> },
     Read(Reading),
     Close(Farewell),
+    HandOut(oneshot::Sender<HandOut>),
 }
 
 /// What is left to do once the batch is settled.
 pub(super) enum Pending {
     Heartbeat { beat: Heartbeat, answer: oneshot::Sender<HeartbeatAnswer> },
     Read(Reading),
-    Farewell(Farewell),
+    Last(Last),
 }
 
 impl std::fmt::Debug for Command {
@@ -50,6 +51,7 @@ impl std::fmt::Debug for Command {
             Self::Order { .. } => "Order",
             Self::Read(_) => "Read",
             Self::Close(_) => "Close",
+            Self::HandOut(_) => "HandOut",
         })
     }
 }
@@ -65,7 +67,7 @@ impl Pending {
                 }
             }
             Self::Read(read) => read(now, namespace),
-            Self::Farewell(_) => {}
+            Self::Last(_) => {}
         }
     }
 }
@@ -94,7 +96,8 @@ impl Driver {
             Command::Locate { key, answer } => self.locate(now, &key, answer),
             Command::Order { order, answer } => self.order(now, order, answer),
             Command::Read(read) => return Some(Pending::Read(read)),
-            Command::Close(farewell) => return Some(Pending::Farewell(farewell)),
+            Command::Close(farewell) => return Some(Pending::Last(Last::Farewell(farewell))),
+            Command::HandOut(to) => return Some(Pending::Last(Last::HandOut(to))),
         }
         None
     }

@@ -11,7 +11,7 @@ use plimsoll_placement::time::Time;
 use tokio::sync::oneshot;
 
 use super::{SessionStream, Surroundings};
-use crate::board::Board;
+use crate::board::{Board, Writer};
 use crate::history::History;
 
 /// Who waits for what.
@@ -54,7 +54,7 @@ impl Dispatcher {
         &mut self,
         now: Time,
         namespace: &mut Namespace,
-        board: &Board,
+        (board, writer): (&Board, Writer),
         history: &History,
         around: &Surroundings,
     ) {
@@ -69,14 +69,28 @@ impl Dispatcher {
                 Action::Record(event) => record(namespace.name(), event, history, around),
             }
         }
-        if !routes.is_empty() {
-            board.publish(now, routes);
+        if !routes.is_empty()
+            && let Err(error) = board.publish(writer, now, routes)
+        {
+            tracing::error!(namespace = %namespace.name(), %error, "a change of the map is not shown");
         }
         for (session, messages) in told {
             self.tell(session, messages, namespace);
         }
         for (request, outcome) in answers {
             self.answer(request, outcome);
+        }
+    }
+
+    /// Tells every session that it is over, and drops everything else.
+    pub(super) fn farewell(&mut self, namespace: &mut Namespace) {
+        while let Some(action) = namespace.poll_action() {
+            if let Action::Tell { session, message: message @ Tell::Farewell(_) } = action
+                && let Some(stream) = self.sessions.remove(&session)
+            {
+                // One that does not read finds its stream ended.
+                let _ = stream.try_send(vec![message]);
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use plimsoll_ownership::record::Kind;
 use plimsoll_placement::time::Time;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Command, SessionStream};
+use super::{Command, HandOut, Pacing, SessionStream};
 use crate::board::Board;
 use crate::clock::Clock;
 use crate::history::History;
@@ -32,6 +32,8 @@ pub struct NamespaceHandle {
     pub history: Arc<History>,
     /// Held by whoever changes settings from what they are.
     pub settings_turn: tokio::sync::Mutex<()>,
+    /// How fast executors are let in.
+    pub pacing: Pacing,
     commands: mpsc::Sender<Command>,
     sessions: AtomicU64,
 }
@@ -44,6 +46,7 @@ impl NamespaceHandle {
         board: Arc<Board>,
         history: Arc<History>,
         commands: mpsc::Sender<Command>,
+        pacing: Pacing,
     ) -> Self {
         Self {
             name,
@@ -51,6 +54,7 @@ impl NamespaceHandle {
             clock,
             board,
             history,
+            pacing,
             commands,
             sessions: AtomicU64::new(0),
             settings_turn: tokio::sync::Mutex::default(),
@@ -118,6 +122,17 @@ impl NamespaceHandle {
     pub async fn close(&self, farewell: Farewell) {
         // A driver that has ended already needs no telling.
         let _ = self.send(Command::Close(farewell)).await;
+    }
+
+    /// Ends the driver and gives its state to the caller, to be handed on.
+    pub async fn hand_out(&self) -> Result<HandOut, Gone> {
+        self.ask(Command::HandOut).await
+    }
+
+    /// Has the driver look whether it may go on.
+    pub async fn wake(&self) {
+        // A driver that has ended needs no waking.
+        let _ = self.send(Command::Read(Box::new(|_, _| ()))).await;
     }
 
     /// Waits until the driver has ended.

@@ -59,6 +59,7 @@ impl AdminService for Services {
             let handle = self.namespace(&name)?;
             let mut answer = handle.read(describe_all).await.map_err(gone)?;
             answer.revision = handle.board.revision();
+            self.tell_leader(&mut answer);
             Ok(answer)
         };
         self.counted("DescribeNamespace", description).await
@@ -189,6 +190,14 @@ impl AdminService for Services {
 }
 
 impl Services {
+    /// This server leads what it describes.
+    fn tell_leader(&self, answer: &mut v1::DescribeNamespaceResponse) {
+        let Some(servers) = &self.servers else { return };
+        answer.leader_id = servers.elector.me.to_string();
+        answer.leader_address = servers.elector.about.address.clone();
+        answer.conditions.extend(servers.condition());
+    }
+
     async fn order(&self, namespace: String, order: Order) -> Result<Vec<Arc<str>>, Status> {
         self.namespace(&namespace)?.order(order).await.map_err(gone)
     }
@@ -269,6 +278,8 @@ fn describe_all(now: Time, namespace: &Namespace) -> v1::DescribeNamespaceRespon
         moves: namespace.stats().moves,
         balance: Some(describe::balance(&namespace.balance(now))),
         conditions: namespace.conditions(now),
+        leader_id: String::new(),
+        leader_address: String::new(),
     }
 }
 

@@ -14,6 +14,7 @@ use tonic::{Request, Response, Status, Streaming};
 use super::support::{Located, answered_elsewhere, gone, invalid};
 use super::{Services, describe, validate};
 use crate::driver::NamespaceHandle;
+use crate::listing::Listed;
 
 type Answer<T> = Result<Response<T>, Status>;
 type States = Empty<Result<go::WatchNamespaceStateResponse, Status>>;
@@ -31,7 +32,11 @@ impl ShardDistributorApi for Services {
             let (owner, metadata) = self.owner(&namespace, &shard_key, true).await?;
             Ok(go::GetShardOwnerResponse { owner, namespace, metadata })
         };
-        self.counted("GetShardOwner", found).await
+        let mut answer = self.counted("GetShardOwner", found).await?;
+        if let Ok(listed) = self.listed(&answer.get_ref().namespace) {
+            self.tell_age(&listed, &mut answer);
+        }
+        Ok(answer)
     }
 
     async fn inspect_shard(
@@ -43,7 +48,11 @@ impl ShardDistributorApi for Services {
             let (owner, metadata) = self.owner(&namespace, &shard_key, false).await?;
             Ok(go::InspectShardResponse { owner, namespace, metadata })
         };
-        self.counted("InspectShard", found).await
+        let mut answer = self.counted("InspectShard", found).await?;
+        if let Ok(listed) = self.listed(&answer.get_ref().namespace) {
+            self.tell_age(&listed, &mut answer);
+        }
+        Ok(answer)
     }
 
     async fn get_namespace_state(
@@ -90,7 +99,8 @@ impl ShardDistributorApi for Services {
         &self,
         _request: Request<go::ListNamespacesRequest>,
     ) -> Answer<go::ListNamespacesResponse> {
-        let namespaces = self.namespaces.all().iter().map(|it| describe_namespace(it)).collect();
+        let namespaces =
+            self.namespaces.listing.all().iter().map(|it| describe_namespace(it)).collect();
         self.counted("ListNamespaces", async { Ok(go::ListNamespacesResponse { namespaces }) })
             .await
     }
@@ -237,14 +247,14 @@ impl Services {
         create: bool,
     ) -> Result<(String, std::collections::HashMap<String, String>), Status> {
         validate::key(key)?;
-        let handle = self.namespace(namespace)?;
-        match self.find_owner(&handle, key, create).await? {
+        let listed = self.listed(namespace)?;
+        match self.find_owner(&listed, key, create).await? {
             Located::Owner(owner) => {
                 let metadata = owner.executor.metadata.clone().into_iter().collect();
                 Ok((owner.executor.id.to_string(), metadata))
             }
             Located::Drained => Err(TypedError::shard_drained(namespace, key).into()),
-            Located::NoExecutor if handle.kind == Kind::Ephemeral => {
+            Located::NoExecutor if listed.kind == Kind::Ephemeral => {
                 Err(Status::unavailable("no active executors available: try again"))
             }
             Located::NotFound | Located::NoExecutor => {
@@ -254,10 +264,10 @@ impl Services {
     }
 }
 
-fn describe_namespace(handle: &NamespaceHandle) -> go::NamespaceConfig {
-    let (kind, shard_num) = describe::kind(handle.kind);
+fn describe_namespace(listed: &Listed) -> go::NamespaceConfig {
+    let (kind, shard_num) = describe::kind(listed.kind);
     go::NamespaceConfig {
-        name: handle.name.to_string(),
+        name: listed.name.to_string(),
         r#type: kind.to_owned(),
         mode: "onboarded".to_owned(),
         shard_num: i64::from(shard_num),

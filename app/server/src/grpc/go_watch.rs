@@ -1,7 +1,6 @@
 //! `WatchNamespaceState` on the Go wire: the whole map, now and after every
 //! change, the latest only.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,8 +10,8 @@ use tonic::{Response, Status, Streaming};
 
 use super::Services;
 use super::pushed::Pushes;
-use super::support::invalid;
-use crate::driver::NamespaceHandle;
+use super::support::{invalid, no_map_yet};
+use crate::listing::Listed;
 
 /// The least time between two whole maps on one stream, so that a busy
 /// namespace does not do nothing but print its map.
@@ -28,34 +27,36 @@ pub(super) async fn open(
 ) -> Result<Response<Pushes>, Status> {
     let first = requests.message().await?;
     let name = first.ok_or_else(|| invalid("the watch names no namespace"))?.namespace;
-    let namespace = services.namespace(&name)?;
+    let listed = services.listed(&name)?;
+    if listed.board.held().is_none() {
+        return Err(no_map_yet(&name));
+    }
     let (sender, states) = mpsc::channel(1);
+    let (answering, pushed) = (services.clone(), listed.clone());
     tokio::spawn(async move {
         let _requests = requests;
-        push(&services, &namespace, sender).await;
+        push(&services, &pushed, sender).await;
     });
-    Ok(Response::new(Pushes::new(states)))
+    let mut answer = Response::new(Pushes::new(states));
+    answering.tell_age(&listed, &mut answer);
+    Ok(answer)
 }
 
-async fn push(
-    services: &Services,
-    namespace: &Arc<NamespaceHandle>,
-    states: mpsc::Sender<Result<Bytes, Status>>,
-) {
+async fn push(services: &Services, listed: &Listed, states: mpsc::Sender<Result<Bytes, Status>>) {
     let _open = services.metrics.watch("sharddistributor");
-    let mut revisions = namespace.board.revisions();
+    let mut changes = listed.board.changes();
     loop {
-        revisions.borrow_and_update();
-        if states.send(Ok(namespace.board.whole())).await.is_err() {
+        changes.borrow_and_update();
+        if states.send(Ok(listed.board.whole())).await.is_err() {
             return;
         }
         let next = async {
             tokio::time::sleep(PACE).await;
-            revisions.changed().await
+            changes.changed().await
         };
         tokio::select! {
             changed = next => if changed.is_err() { break },
-            () = namespace.ended() => break,
+            () = listed.gone.cancelled() => break,
             () = services.shutdown.cancelled() => break,
             () = states.closed() => return,
         }

@@ -24,6 +24,7 @@ use tonic_prost::{ProstCodec, ProstDecoder};
 
 use super::Services;
 use super::{go_watch, watch};
+use crate::replica;
 
 const GO_WATCH: &str = "/uber.cadence.sharddistributor.v1.ShardDistributorAPI/WatchNamespaceState";
 const WATCH: &str = "/plimsoll.v1.RoutingService/Watch";
@@ -90,7 +91,8 @@ impl ServerStreamingService<watch::Request> for Watch {
     type Future = Answer;
 
     fn call(&mut self, request: Request<watch::Request>) -> Answer {
-        std::future::ready(watch::open(self.0.clone(), request.into_inner())).boxed()
+        let by_server = request.metadata().contains_key(replica::SERVER);
+        std::future::ready(watch::open(self.0.clone(), request.into_inner(), by_server)).boxed()
     }
 }
 

@@ -25,14 +25,18 @@ impl RoutingService for Services {
         request: Request<v1::LookupRequest>,
     ) -> Result<Response<v1::LookupResponse>, Status> {
         let v1::LookupRequest { namespace, shard_key } = request.into_inner();
-        self.counted("Lookup", self.look_up(&namespace, &shard_key)).await
+        let mut answer = self.counted("Lookup", self.look_up(&namespace, &shard_key)).await?;
+        if let Ok(listed) = self.listed(&namespace) {
+            self.tell_age(&listed, &mut answer);
+        }
+        Ok(answer)
     }
 }
 
 impl Services {
     async fn look_up(&self, name: &str, key: &str) -> Result<v1::LookupResponse, Status> {
         validate::key(key)?;
-        let namespace = self.namespace(name)?;
+        let namespace = self.listed(name)?;
         match self.find_owner(&namespace, key, true).await? {
             Located::Owner(owner) => Ok(v1::LookupResponse {
                 executor_id: owner.executor.id.to_string(),

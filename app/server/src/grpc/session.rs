@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use plimsoll_ownership::action::{Farewell, Tell};
 use plimsoll_ownership::ids::SessionId;
+use plimsoll_ownership::message::{Grant, LeaseEnd, NextOwner, Preparation};
 use plimsoll_ownership::namespace::{Hello, Holding, SessionEvent};
 use plimsoll_wire::v1;
 use plimsoll_wire::v1::executor_service_server::ExecutorService;
@@ -17,6 +18,7 @@ use tonic::{Request, Response, Status, Streaming};
 use super::support::{gone, invalid};
 use super::{Services, validate};
 use crate::driver::NamespaceHandle;
+use crate::metrics::Metrics;
 
 /// The longest that a stream may be open without a hello.
 const HELLO_WITHIN: Duration = Duration::from_secs(10);
@@ -39,10 +41,13 @@ impl ExecutorService for Services {
         let hello = first_hello(&mut requests).await?;
         let namespace = self.namespace(&hello.namespace)?;
         let hello = checked_hello(hello)?;
+        let turn = namespace.pacing.turn(namespace.clock.now()).map_err(come_again)?;
+        tokio::time::sleep_until(namespace.clock.instant(turn).into()).await;
+        self.metrics.received("Hello");
         let (stream, told) = mpsc::channel(UNREAD);
         let id = namespace.hello(hello, stream).await.map_err(gone)?;
         let (writer, written) = mpsc::channel(WRITING);
-        let session = Session { namespace, id, writer };
+        let session = Session { namespace, id, writer, metrics: self.metrics.clone() };
         let open = self.metrics.session();
         tokio::spawn(async move {
             let _open = open;
@@ -57,6 +62,7 @@ struct Session {
     namespace: Arc<NamespaceHandle>,
     id: SessionId,
     writer: mpsc::Sender<Written>,
+    metrics: Metrics,
 }
 
 impl Session {
@@ -86,6 +92,9 @@ impl Session {
                 request = requests.message() => {
                     let Ok(Some(request)) = request else { return Ok(()) };
                     let event = event(request)?;
+                    if matches!(event, SessionEvent::Beat { .. }) {
+                        self.metrics.received("Beat");
+                    }
                     self.namespace.session_event(self.id, event).await.map_err(gone)?;
                 }
                 batch = told.recv() => {
@@ -105,6 +114,16 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// Many come back at once. The metadata is gRPC's own word for when to try again.
+fn come_again(after: Duration) -> Status {
+    let mut status = Status::unavailable(format!(
+        "many executors come back at once: say hello again in {after:.1?}"
+    ));
+    let millis = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+    status.metadata_mut().insert("grpc-retry-pushback-ms", millis.into());
+    status
 }
 
 async fn first_hello(requests: &mut Streaming<v1::SessionRequest>) -> Result<v1::Hello, Status> {
@@ -131,6 +150,7 @@ fn checked_hello(hello: v1::Hello) -> Result<Hello, Status> {
         host: Arc::from(hello.host),
         metadata: Arc::new(hello.metadata.into_iter().collect()),
         attempt: hello.attempt,
+        prepares: hello.prepares,
         running: hello.running.into_iter().map(holding).collect::<Result<_, Status>>()?,
     })
 }
@@ -143,15 +163,21 @@ fn event(request: v1::SessionRequest) -> Result<SessionEvent, Status> {
         FromExecutor::Started(v1::Started { shard_key, generation }) => {
             SessionEvent::Started { shard: Arc::from(shard_key), generation }
         }
-        FromExecutor::Stopped(v1::Stopped { shard_key, generation, error }) => {
+        FromExecutor::Stopped(v1::Stopped { shard_key, generation, error, state }) => {
+            validate::state(&shard_key, &state)?;
             let error = (!error.is_empty()).then(|| validate::cut(error));
-            SessionEvent::Stopped { shard: Arc::from(shard_key), generation, error }
+            let state = (!state.is_empty()).then(|| Arc::from(state));
+            SessionEvent::Stopped { shard: Arc::from(shard_key), generation, error, state }
         }
         FromExecutor::Done(v1::Done { shard_key, generation }) => {
             SessionEvent::Done { shard: Arc::from(shard_key), generation }
         }
+        FromExecutor::Prepared(v1::Prepared { shard_key, generation, error }) => {
+            let error = (!error.is_empty()).then(|| validate::cut(error));
+            SessionEvent::Prepared { shard: Arc::from(shard_key), generation, error }
+        }
         FromExecutor::Leaving(_) => SessionEvent::Leaving,
-        FromExecutor::Goodbye(_) => SessionEvent::Goodbye,
+        FromExecutor::Goodbye(v1::Goodbye { returning }) => SessionEvent::Goodbye { returning },
     })
 }
 
@@ -178,18 +204,22 @@ fn beat_event(beat: v1::Beat) -> Result<SessionEvent, Status> {
     })
 }
 
-/// A batch as messages: grants that follow each other share one, revocations too.
+/// A batch as messages: grants that follow each other share one, revocations and
+/// preparations too.
 fn messages(batch: Vec<Tell>) -> Vec<v1::SessionResponse> {
     let mut messages: Vec<ToExecutor> = Vec::with_capacity(batch.len());
-    for tell in batch {
-        match (messages.last_mut(), tell) {
-            (Some(ToExecutor::Granted(granted)), Tell::Granted { shard, generation }) => {
-                granted.grants.push(grant((shard, generation)));
+    for next in batch.into_iter().map(message) {
+        match (messages.last_mut(), next) {
+            (Some(ToExecutor::Granted(last)), ToExecutor::Granted(next)) => {
+                last.grants.extend(next.grants);
             }
-            (Some(ToExecutor::Revoked(revoked)), Tell::Revoked { shard, generation, reason }) => {
-                revoked.revocations.push(revocation(&shard, generation, reason.as_str()))
+            (Some(ToExecutor::Revoked(last)), ToExecutor::Revoked(next)) => {
+                last.revocations.extend(next.revocations);
             }
-            (_, tell) => messages.push(message(tell)),
+            (Some(ToExecutor::Prepare(last)), ToExecutor::Prepare(next)) => {
+                last.preparations.extend(next.preparations);
+            }
+            (_, next) => messages.push(next),
         }
     }
     messages.into_iter().map(|it| v1::SessionResponse { message: Some(it) }).collect()
@@ -197,28 +227,63 @@ fn messages(batch: Vec<Tell>) -> Vec<v1::SessionResponse> {
 
 fn message(tell: Tell) -> ToExecutor {
     match tell {
-        Tell::Welcome { lease, beat, grants } => ToExecutor::Welcome(v1::Welcome {
-            lease_ms: millis(lease),
-            beat_ms: millis(beat),
-            grants: grants.into_iter().map(grant).collect(),
-        }),
-        Tell::Granted { shard, generation } => {
-            ToExecutor::Granted(v1::Granted { grants: vec![grant((shard, generation))] })
+        Tell::Welcome { lease, beat, lease_end, grants, preparations } => {
+            ToExecutor::Welcome(v1::Welcome {
+                lease_ms: millis(lease),
+                beat_ms: millis(beat),
+                grants: grants.into_iter().map(grant).collect(),
+                lease_end: at_lease_end(lease_end).into(),
+                preparations: preparations.iter().map(|it| preparation(it, false)).collect(),
+            })
         }
-        Tell::Revoked { shard, generation, reason } => ToExecutor::Revoked(v1::Revoked {
-            revocations: vec![revocation(&shard, generation, reason.as_str())],
+        Tell::Granted(granted) => ToExecutor::Granted(v1::Granted { grants: vec![grant(granted)] }),
+        Tell::Revoked { shard, generation, reason, next } => ToExecutor::Revoked(v1::Revoked {
+            revocations: vec![revocation(&shard, generation, reason.as_str(), next.as_ref())],
         }),
+        Tell::Prepare(it) => {
+            ToExecutor::Prepare(v1::Prepare { preparations: vec![preparation(&it, false)] })
+        }
+        Tell::Abandon(it) => {
+            ToExecutor::Prepare(v1::Prepare { preparations: vec![preparation(&it, true)] })
+        }
         Tell::BeatAck { sequence } => ToExecutor::BeatAck(v1::BeatAck { sequence }),
         Tell::Farewell(why) => ToExecutor::Farewell(v1::Farewell { reason: reason(why).into() }),
     }
 }
 
-fn grant((shard, generation): (Arc<str>, u64)) -> v1::Grant {
-    v1::Grant { shard_key: shard.to_string(), generation }
+fn grant(grant: Grant) -> v1::Grant {
+    v1::Grant {
+        shard_key: grant.shard.to_string(),
+        generation: grant.generation,
+        state: grant.state.map_or_else(Vec::new, |state| state.to_vec()),
+        previous_executor_id: grant.previous.map_or_else(String::new, |id| id.to_string()),
+    }
 }
 
-fn revocation(shard: &str, generation: u64, reason: &str) -> v1::Revocation {
-    v1::Revocation { shard_key: shard.to_owned(), generation, reason: reason.to_owned() }
+fn revocation(
+    shard: &str,
+    generation: u64,
+    reason: &str,
+    next: Option<&NextOwner>,
+) -> v1::Revocation {
+    v1::Revocation {
+        shard_key: shard.to_owned(),
+        generation,
+        reason: reason.to_owned(),
+        next_executor_id: next.map_or_else(String::new, |next| next.executor.to_string()),
+        next_address: next.map_or_else(String::new, |next| next.address.to_string()),
+    }
+}
+
+fn preparation(it: &Preparation, abandoned: bool) -> v1::Preparation {
+    v1::Preparation { shard_key: it.shard.to_string(), generation: it.generation, abandoned }
+}
+
+fn at_lease_end(what: LeaseEnd) -> v1::LeaseEnd {
+    match what {
+        LeaseEnd::Stop => v1::LeaseEnd::Stop,
+        LeaseEnd::Keep => v1::LeaseEnd::Keep,
+    }
 }
 
 fn reason(why: Farewell) -> v1::farewell::Reason {

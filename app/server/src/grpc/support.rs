@@ -6,14 +6,19 @@ use std::time::{Duration, Instant};
 
 use plimsoll_ownership::action::Outcome;
 use plimsoll_wire::status::{TypedError, code_name, plain};
+use tonic::metadata::MetadataValue;
 use tonic::{Response, Status};
 
 use super::Services;
 use crate::board::{Found, Owner};
 use crate::driver::{Gone, NamespaceHandle};
+use crate::listing::Listed;
 
 /// The longest that a question waits for an owner if the caller sets no deadline.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// On an answer from a replica: how long ago its leader confirmed it, in milliseconds.
+const REPLICA_AGE: &str = "plimsoll-replica-age-ms";
 
 /// Where a shard is.
 #[derive(Debug)]
@@ -25,8 +30,36 @@ pub(super) enum Located {
 }
 
 impl Services {
+    /// A namespace that is led here.
     pub(super) fn namespace(&self, name: &str) -> Result<Arc<NamespaceHandle>, Status> {
-        self.namespaces.get(name).ok_or_else(|| TypedError::namespace_not_found(name).into())
+        match self.namespaces.get(name) {
+            Some(handle) => Ok(handle),
+            // It has just changed its leader: the next call is passed on.
+            None if self.namespaces.listing.get(name).is_some() => Err(gone(Gone)),
+            None => Err(TypedError::namespace_not_found(name).into()),
+        }
+    }
+
+    /// A namespace, whoever leads it.
+    pub(super) fn listed(&self, name: &str) -> Result<Arc<Listed>, Status> {
+        let listed = self.namespaces.listing.get(name);
+        listed.ok_or_else(|| TypedError::namespace_not_found(name).into())
+    }
+
+    /// Tells how old a map is that is not the leader's own.
+    pub(super) fn tell_age<T>(&self, listed: &Listed, answer: &mut Response<T>) {
+        if let Some(age) = self.replica_age(listed) {
+            let age = MetadataValue::from(age.as_millis() as u64);
+            answer.metadata_mut().insert(REPLICA_AGE, age);
+        }
+    }
+
+    /// How old a map is that is not the leader's own.
+    pub(super) fn replica_age(&self, listed: &Listed) -> Option<Duration> {
+        match self.namespaces.get(&listed.name) {
+            Some(_) => None,
+            None => Some(listed.board.age(self.clock.now()).unwrap_or_default()),
+        }
     }
 
     /// Counts and times a call.
@@ -45,16 +78,17 @@ impl Services {
     /// Finds the owner of a shard, and has it made if `create` says so.
     pub(super) async fn find_owner(
         &self,
-        namespace: &NamespaceHandle,
+        listed: &Listed,
         key: &str,
         create: bool,
     ) -> Result<Located, Status> {
-        match namespace.board.find(key) {
+        match listed.board.find(key) {
             Found::Owner(owner) => return Ok(Located::Owner(owner)),
             Found::Drained => return Ok(Located::Drained),
             Found::Unknown if !create => return Ok(Located::NotFound),
             Found::Unknown => {}
         }
+        let namespace = self.namespace(&listed.name)?;
         let located = tokio::time::timeout(LONGEST_WAIT, namespace.locate(Arc::from(key)));
         match located.await {
             Ok(outcome) => Ok(outcome.map_err(gone)?.into()),
@@ -83,6 +117,11 @@ impl From<Outcome> for Located {
 /// The namespace is not led here any more.
 pub(super) fn gone(gone: Gone) -> Status {
     Status::unavailable(gone.to_string())
+}
+
+/// This server has not heard of the leader since it was started.
+pub(super) fn no_map_yet(namespace: &str) -> Status {
+    Status::unavailable(format!("this server has no map of {namespace} yet: watch elsewhere"))
 }
 
 /// A watch that got as far as the generated service: [`super::pushed`] stands

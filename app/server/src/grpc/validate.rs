@@ -2,6 +2,7 @@
 //! poison a namespace (an executor id with a slash, a load that is not a number)
 //! is refused here by name.
 
+use plimsoll_ownership::message::MAX_STATE_BYTES;
 use plimsoll_ownership::namespace::MAX_KEY_BYTES;
 use plimsoll_placement::load::check_load;
 use tonic::Status;
@@ -37,6 +38,17 @@ pub(super) fn metadata<'a>(
                 value.len(),
             )));
         }
+    }
+    Ok(())
+}
+
+/// Checks what an owner hands to the next one.
+pub(super) fn state(shard: &str, state: &[u8]) -> Result<(), Status> {
+    if state.len() > MAX_STATE_BYTES {
+        let bytes = state.len();
+        return Err(invalid(format!(
+            "invalid state: that of shard {shard:?} has {bytes} bytes, at most {MAX_STATE_BYTES} are handed over"
+        )));
     }
     Ok(())
 }

@@ -12,8 +12,11 @@ use tonic::{Response, Status};
 
 use super::Services;
 use super::pushed::Pushes;
-use crate::board::Next;
-use crate::driver::NamespaceHandle;
+use super::support::{gone, no_map_yet};
+use crate::board::{Held, Next};
+use crate::driver::{Gone as NotLed, NamespaceHandle};
+use crate::listing::Listed;
+use crate::replica;
 
 /// How often a silent watch says that it is still there; 10 s are promised.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
@@ -22,22 +25,38 @@ const UNREAD: usize = 4;
 
 pub(super) type Request = v1::WatchRequest;
 
-/// Opens a watch.
-pub(super) fn open(services: Services, request: Request) -> Result<Response<Pushes>, Status> {
+/// Opens a watch. `by_server`: another server follows its leader by it, and nobody
+/// else.
+pub(super) fn open(
+    services: Services,
+    request: Request,
+    by_server: bool,
+) -> Result<Response<Pushes>, Status> {
     let v1::WatchRequest { namespace, epoch, revision } = request;
-    let namespace = services.namespace(&namespace)?;
+    let listed = services.listed(&namespace)?;
+    let led = services.namespaces.get(&namespace);
+    if by_server && led.is_none() {
+        return Err(gone(NotLed));
+    }
+    if listed.board.held().is_none() {
+        return Err(no_map_yet(&namespace));
+    }
     let (sender, messages) = mpsc::channel(UNREAD);
-    let same_epoch = *epoch == **namespace.board.epoch();
-    let held = same_epoch.then_some(revision);
-    tokio::spawn(Watch { services, namespace, held, sender }.run());
-    Ok(Response::new(Pushes::new(messages)))
+    let held = (!epoch.is_empty()).then(|| Held { epoch: epoch.into(), revision });
+    let mut answer = Response::new(Pushes::new(messages));
+    services.tell_age(&listed, &mut answer);
+    let leader = led.filter(|_| by_server);
+    tokio::spawn(Watch { services, listed, leader, held, sender }.run());
+    Ok(answer)
 }
 
 struct Watch {
     services: Services,
-    namespace: Arc<NamespaceHandle>,
-    /// The revision that the client holds; `None`: none of this epoch.
-    held: Option<u64>,
+    listed: Arc<Listed>,
+    /// Of a watch that ends with the leadership.
+    leader: Option<Arc<NamespaceHandle>>,
+    /// What the client holds.
+    held: Option<Held>,
     sender: mpsc::Sender<Result<Bytes, Status>>,
 }
 
@@ -57,16 +76,28 @@ impl Watch {
     /// Until the server leaves or the namespace is deleted.
     async fn tell_until_the_end(&mut self) -> Result<(), Gone> {
         let shutdown = self.services.shutdown.clone();
-        let namespace = self.namespace.clone();
-        let mut revisions = namespace.board.revisions();
+        let listed = self.listed.clone();
+        let mut changes = listed.board.changes();
+        let (leader, pause) = match self.leader.clone() {
+            Some(leader) => (Some(leader), replica::KEEP_ALIVE),
+            None => (None, KEEP_ALIVE),
+        };
+        let led_no_more = async move {
+            match leader {
+                Some(leader) => leader.ended().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(led_no_more);
         if !self.catch_up().await? {
             self.keep_alive().await?;
         }
         loop {
             tokio::select! {
-                changed = revisions.changed() => if changed.is_err() { return Ok(()) },
-                () = tokio::time::sleep(KEEP_ALIVE) => self.keep_alive().await?,
-                () = namespace.ended() => return Ok(()),
+                changed = changes.changed() => if changed.is_err() { return Ok(()) },
+                () = tokio::time::sleep(pause) => self.keep_alive().await?,
+                () = listed.gone.cancelled() => return Ok(()),
+                () = &mut led_no_more => return Ok(()),
                 () = shutdown.cancelled() => return Ok(()),
                 () = self.sender.closed() => return Err(Gone),
             }
@@ -76,27 +107,32 @@ impl Watch {
 
     /// Sends whatever the client does not have; false if that is nothing.
     async fn catch_up(&mut self) -> Result<bool, Gone> {
-        match self.namespace.board.since(self.held) {
+        match self.listed.board.since(self.held.as_ref()) {
             Next::Nothing => Ok(false),
             Next::Deltas(deltas) => {
                 for delta in deltas {
                     self.send(delta.message.clone()).await?;
-                    self.held = Some(delta.to);
+                    if let Some(held) = &mut self.held {
+                        held.revision = delta.to;
+                    }
                 }
                 Ok(true)
             }
-            Next::Snapshot { revision, parts } => {
+            Next::Snapshot { held, parts } => {
                 for part in parts.iter() {
                     self.send(part.clone()).await?;
                 }
-                self.held = Some(revision);
+                self.held = Some(held);
                 Ok(true)
             }
         }
     }
 
     async fn keep_alive(&self) -> Result<(), Gone> {
-        let alive = v1::KeepAlive { revision: self.held.unwrap_or_default() };
+        let alive = v1::KeepAlive {
+            revision: self.held.as_ref().map_or(0, |held| held.revision),
+            age_ms: self.services.replica_age(&self.listed).map_or(0, |age| age.as_millis() as u64),
+        };
         let response = v1::WatchResponse { message: Some(Message::KeepAlive(alive)) };
         self.send(response.encode_to_vec().into()).await
     }

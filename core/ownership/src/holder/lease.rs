@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use plimsoll_placement::time::Time;
 
+use crate::message::LeaseEnd;
+
 /// The lease of one executor; over until first renewed.
 #[derive(Clone, Debug)]
 pub(super) struct Lease {
@@ -16,17 +18,29 @@ pub(super) struct Lease {
     usable: Duration,
     /// When the last acknowledged message was sent.
     proven: Option<Time>,
+    /// What its end means here.
+    at_end: LeaseEnd,
+    /// It has ended, that was told, and the shards run on.
+    outlived: bool,
 }
 
 impl Lease {
     pub(super) fn new(margin_divisor: u32) -> Self {
-        Self { margin_divisor, usable: Duration::ZERO, proven: None }
+        Self {
+            margin_divisor,
+            usable: Duration::ZERO,
+            proven: None,
+            at_end: LeaseEnd::Stop,
+            outlived: false,
+        }
     }
 
     /// A welcome: the server gives `lease` from what was sent at `sent`.
-    pub(super) fn set(&mut self, lease: Duration, sent: Time) {
+    pub(super) fn set(&mut self, lease: Duration, at_end: LeaseEnd, sent: Time) {
         let margin = lease.checked_div(self.margin_divisor).unwrap_or_default();
         self.usable = lease.saturating_sub(margin);
+        self.at_end = at_end;
+        self.outlived = false;
         self.proven = Some(sent);
     }
 
@@ -35,23 +49,38 @@ impl Lease {
         self.proven = self.proven.map(|before| before.max(sent));
     }
 
-    /// Over, until the next welcome.
+    /// Over, until the next welcome, whatever its end means.
     pub(super) fn end(&mut self) {
         self.proven = None;
     }
 
-    /// From this moment on nothing may run; `None` if that is so already.
-    pub(super) fn ends(&self) -> Option<Time> {
-        self.proven.map(|sent| sent + self.usable)
+    /// Ends it if its time has come; says so once.
+    pub(super) fn expire(&mut self, now: Time) -> Option<LeaseEnd> {
+        if self.ends().is_none_or(|end| now < end) {
+            return None;
+        }
+        match self.at_end {
+            LeaseEnd::Stop => self.end(),
+            LeaseEnd::Keep => self.outlived = true,
+        }
+        Some(self.at_end)
     }
 
+    /// When it ends; `None` if it has.
+    pub(super) fn ends(&self) -> Option<Time> {
+        self.proven.filter(|_| !self.outlived).map(|sent| sent + self.usable)
+    }
+
+    /// Whether shards may run.
     pub(super) fn holds(&self, now: Time) -> bool {
-        self.ends().is_some_and(|end| now < end)
+        let keeps = self.at_end == LeaseEnd::Keep;
+        self.proven.is_some_and(|sent| keeps || now < sent + self.usable)
     }
 
     /// When a silent stream is given up: after three quarters, so that the last
     /// one is left for a hello on another. `None` if the lease is over.
     pub(super) fn gives_up(&self) -> Option<Time> {
+        self.ends()?;
         self.proven.map(|sent| sent + self.usable / 4 * 3)
     }
 }

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::message::{Grant, LeaseEnd, NextOwner, Preparation, State};
+
 /// A shard that an executor has, as its hello names it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Holding {
@@ -29,33 +31,54 @@ pub enum Outgoing {
         generation: u64,
         /// Why it could not start.
         error: Option<String>,
+        /// For the next owner.
+        state: Option<State>,
     },
     /// The work of the shard is finished.
     Done { shard: Arc<str>, generation: u64 },
+    /// What was to be prepared is ready; `error`: why it cannot be.
+    Prepared { shard: Arc<str>, generation: u64, error: Option<String> },
     /// No more work, please.
     Leaving,
-    /// Nothing runs and nothing will.
-    Goodbye,
+    /// Nothing runs. `returning`: another process will come back for it all.
+    Goodbye { returning: bool },
 }
 
 /// What the server says.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Incoming {
-    /// Answers the hello: `grants` are all shards that the executor may run.
+    /// Answers the hello: `grants` are all shards that the executor may run,
+    /// `preparations` all that it is to prepare.
     Welcome {
         lease: Duration,
         beat: Duration,
-        grants: Vec<(Arc<str>, u64)>,
+        lease_end: LeaseEnd,
+        grants: Vec<Grant>,
+        preparations: Vec<Preparation>,
     },
-    /// Shards and generations, beside those granted before.
-    Granted(Vec<(Arc<str>, u64)>),
-    /// Shards, generations and reasons.
-    Revoked(Vec<(Arc<str>, u64, String)>),
+    /// Shards beside those granted before.
+    Granted(Vec<Grant>),
+    Revoked(Vec<Revocation>),
+    /// Shards that are about to come.
+    Prepare(Vec<Preparation>),
+    /// Of those, what does not come.
+    Abandon(Vec<Preparation>),
     BeatAck {
         sequence: u64,
     },
     /// Always the last on a stream.
     Farewell(FarewellReason),
+}
+
+/// A shard to stop.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Revocation {
+    pub shard: Arc<str>,
+    pub generation: u64,
+    /// The server's word for why.
+    pub reason: String,
+    /// Where the shard goes, if that is known.
+    pub next: Option<NextOwner>,
 }
 
 /// Why the server ended a session.
@@ -77,14 +100,24 @@ pub enum FarewellReason {
 pub enum Action {
     /// Only for the stream of the last `connected`.
     Send(Outgoing),
-    /// Start the shard, then call `started` once with this generation.
-    Start { shard: Arc<str>, generation: u64 },
+    /// Start the shard, then call `started` once with this generation. What was
+    /// prepared for it is used up.
+    Start(Grant),
+    /// Make ready for the shard, then call `prepared` once with this generation.
+    /// Nothing may be done that only its owner may do.
+    Prepare(Preparation),
+    /// Give free what was prepared; no call follows. It may come while the
+    /// preparation still runs: then that is cancelled.
+    Abandon(Preparation),
     /// Stop the shard, then call `stopped` once with this generation, that of its
     /// start. It may come while the start still runs: then the start is to be
     /// waited for or cancelled before the stop begins.
     Stop { shard: Arc<str>, generation: u64, reason: StopReason },
     /// Drop the stream, if there still is one, open another and call `connected`.
     Reconnect(Pace),
+    /// The lease is over, and the shards run on since the namespace says so
+    /// ([`LeaseEnd::Keep`]). Told once each time.
+    LeaseOutlived,
     /// Nothing runs and nothing follows.
     Finished(Finish),
 }
@@ -104,7 +137,11 @@ pub enum Pace {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum StopReason {
     /// The server said so, with its own reason.
-    Revoked(String),
+    Revoked {
+        reason: String,
+        /// Where the shard goes, if that is known.
+        next: Option<NextOwner>,
+    },
     /// It is not among what the server granted anew after a reconnect.
     NotGranted,
     /// The server was silent too long, or said that it heard nothing too long.

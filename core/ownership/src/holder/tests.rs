@@ -1,4 +1,5 @@
 use super::*;
+use crate::message::{Grant, LeaseEnd, NextOwner, Preparation};
 
 const LEASE: Duration = Duration::from_millis(2_000);
 const BEAT: Duration = Duration::from_millis(500);
@@ -28,7 +29,7 @@ fn a_start_that_fails_is_told_with_its_error() {
     let error = Some("disk full".to_owned());
     assert_eq!(
         actions(&mut holder),
-        [send(Outgoing::Stopped { shard: "1".into(), generation: 7, error })]
+        [send(Outgoing::Stopped { shard: "1".into(), generation: 7, error, state: None })]
     );
     assert!(holder.is_empty());
 }
@@ -48,7 +49,7 @@ fn a_welcome_that_crosses_a_stop_does_not_start_the_shard_again() {
     holder.disconnected(at(1_000));
     holder.connected(at(1_500));
     holder.handle_timeout(at(1_600));
-    holder.stopped(at(1_601), "1", 7);
+    holder.stopped(at(1_601), "1", 7, None);
     actions(&mut holder);
     holder.handle(at(1_700), welcome(&[("1", 7), ("2", 9)]));
     assert_eq!(holder.shards().map(|held| &**held.shard).collect::<Vec<_>>(), ["2"]);
@@ -62,8 +63,8 @@ fn a_revocation_is_confirmed_when_the_stop_is_over() {
     let mut holder = running(&[("1", 7)]);
     holder.handle(at(10), revoked("1", 7));
     assert_eq!(holder.may_run(at(10), "1"), None);
-    assert_eq!(actions(&mut holder), [stop("1", 7, StopReason::Revoked("move".into()))]);
-    holder.stopped(at(20), "1", 7);
+    assert_eq!(actions(&mut holder), [stop("1", 7, moved_away())]);
+    holder.stopped(at(20), "1", 7, None);
     assert_eq!(actions(&mut holder), [send(said_stopped("1", 7))]);
 }
 
@@ -98,7 +99,7 @@ fn a_grant_waits_for_the_stop_before_it() {
     holder.handle(at(10), revoked("1", 7));
     holder.handle(at(11), granted("1", 8));
     assert_eq!(actions(&mut holder).len(), 1);
-    holder.stopped(at(20), "1", 7);
+    holder.stopped(at(20), "1", 7, None);
     assert_eq!(actions(&mut holder), [send(said_stopped("1", 7)), start("1", 8)]);
 }
 
@@ -108,7 +109,7 @@ fn a_grant_that_the_stop_will_confirm_is_void() {
     holder.handle(at(10), revoked("1", 9));
     holder.handle(at(11), granted("1", 9));
     actions(&mut holder);
-    holder.stopped(at(20), "1", 7);
+    holder.stopped(at(20), "1", 7, None);
     assert_eq!(actions(&mut holder), [send(said_stopped("1", 9))]);
 }
 
@@ -117,13 +118,13 @@ fn only_the_present_instance_can_report() {
     let mut holder = running(&[("1", 7)]);
     holder.handle(at(10), revoked("1", 7));
     holder.handle(at(11), granted("1", 8));
-    holder.stopped(at(12), "1", 7);
+    holder.stopped(at(12), "1", 7, None);
     actions(&mut holder);
     holder.started(at(13), "1", 7, Ok(()));
     assert_eq!(holder.may_run(at(13), "1"), None);
     holder.handle(at(14), revoked("1", 8));
     actions(&mut holder);
-    holder.stopped(at(15), "1", 7);
+    holder.stopped(at(15), "1", 7, None);
     assert_eq!(actions(&mut holder), []);
 }
 
@@ -134,7 +135,7 @@ fn a_waiting_grant_that_is_revoked_is_not_started() {
     holder.handle(at(11), granted("1", 8));
     holder.handle(at(12), revoked("1", 8));
     actions(&mut holder);
-    holder.stopped(at(20), "1", 7);
+    holder.stopped(at(20), "1", 7, None);
     assert_eq!(actions(&mut holder), [send(said_stopped("1", 8))]);
 }
 
@@ -142,11 +143,11 @@ fn a_waiting_grant_that_is_revoked_is_not_started() {
 fn a_revocation_overtakes_a_start() {
     let mut holder = welcomed(&[("1", 7)]);
     holder.handle(at(10), revoked("1", 7));
-    let expected = [start("1", 7), stop("1", 7, StopReason::Revoked("move".into()))];
+    let expected = [start("1", 7), stop("1", 7, moved_away())];
     assert_eq!(actions(&mut holder), expected);
     holder.started(at(11), "1", 7, Ok(()));
     assert_eq!(holder.may_run(at(11), "1"), None);
-    holder.stopped(at(12), "1", 7);
+    holder.stopped(at(12), "1", 7, None);
     assert_eq!(actions(&mut holder), [send(said_stopped("1", 7))]);
 }
 
@@ -213,7 +214,7 @@ fn what_the_welcome_does_not_grant_is_stopped_and_confirmed() {
     let expected =
         [stop("1", 7, StopReason::NotGranted), start("3", 9), send(said_started("2", 8))];
     assert_eq!(actions(&mut holder), expected);
-    holder.stopped(at(50), "1", 7);
+    holder.stopped(at(50), "1", 7, None);
     assert_eq!(actions(&mut holder), [send(said_stopped("1", 7))]);
 }
 
@@ -251,7 +252,7 @@ fn a_replaced_executor_is_finished_when_everything_stopped() {
     let mut holder = running(&[("1", 7)]);
     holder.handle(at(10), Incoming::Farewell(FarewellReason::Replaced));
     assert_eq!(actions(&mut holder), [stop("1", 7, StopReason::Replaced)]);
-    holder.stopped(at(20), "1", 7);
+    holder.stopped(at(20), "1", 7, None);
     assert_eq!(actions(&mut holder), [Action::Finished(Finish::Replaced)]);
     holder.connected(at(30));
     assert_eq!(actions(&mut holder), []);
@@ -294,8 +295,8 @@ fn a_goodbye_is_said_when_everything_stopped() {
     holder.goodbye(at(10));
     let expected = [send(Outgoing::Leaving), stop("1", 7, StopReason::Shutdown)];
     assert_eq!(actions(&mut holder), expected);
-    holder.stopped(at(20), "1", 7);
-    assert_eq!(actions(&mut holder), [send(said_stopped("1", 7)), send(Outgoing::Goodbye)]);
+    holder.stopped(at(20), "1", 7, None);
+    assert_eq!(actions(&mut holder), [send(said_stopped("1", 7)), send(goodbye())]);
     holder.handle(at(30), Incoming::Farewell(FarewellReason::Goodbye));
     assert_eq!(actions(&mut holder), [Action::Finished(Finish::Goodbye)]);
 }
@@ -307,7 +308,7 @@ fn a_goodbye_that_was_cut_off_is_said_again() {
     holder.disconnected(at(20));
     actions(&mut holder);
     holder.connected(at(30));
-    let expected = [send(hello(&[])), send(Outgoing::Leaving), send(Outgoing::Goodbye)];
+    let expected = [send(hello(&[])), send(Outgoing::Leaving), send(goodbye())];
     assert_eq!(actions(&mut holder), expected);
 }
 
@@ -343,8 +344,157 @@ fn a_shard_that_stopped_by_itself_is_not_started_under_the_grant_it_confirms() {
     actions(&mut holder);
     holder.handle(at(1_710), welcome(&[("1", 7)]));
     assert_eq!(actions(&mut holder), []);
-    holder.stopped(at(1_720), "1", 7);
+    holder.stopped(at(1_720), "1", 7, None);
     assert_eq!(actions(&mut holder), [send(said_stopped("1", 7))]);
+}
+
+#[test]
+fn what_the_owner_leaves_goes_with_the_confirmation_and_comes_with_the_grant() {
+    let mut holder = running(&[("1", 7)]);
+    let next = NextOwner { executor: "b".into(), address: "10.0.0.2:80".into() };
+    let reason = StopReason::Revoked { reason: "move".into(), next: Some(next.clone()) };
+    let revocation =
+        Revocation { shard: "1".into(), generation: 7, reason: "move".into(), next: Some(next) };
+    holder.handle(at(10), Incoming::Revoked(vec![revocation]));
+    assert_eq!(actions(&mut holder), [stop("1", 7, reason)]);
+    let state: State = vec![1, 2, 3].into();
+    holder.stopped(at(20), "1", 7, Some(state.clone()));
+    let told = Outgoing::Stopped {
+        shard: "1".into(),
+        generation: 7,
+        error: None,
+        state: Some(state.clone()),
+    };
+    assert_eq!(actions(&mut holder), [send(told)]);
+    let grant = Grant { state: Some(state), previous: Some("b".into()), ..Grant::new("1", 9) };
+    holder.handle(at(30), Incoming::Granted(vec![grant.clone()]));
+    assert_eq!(actions(&mut holder), [Action::Start(grant)]);
+}
+
+#[test]
+fn a_state_that_is_too_large_is_not_handed_over() {
+    let mut holder = running(&[("1", 7)]);
+    holder.handle(at(10), revoked("1", 7));
+    actions(&mut holder);
+    holder.stopped(at(20), "1", 7, Some(vec![0; MAX_STATE_BYTES + 1].into()));
+    assert_eq!(actions(&mut holder), [send(said_stopped("1", 7))]);
+}
+
+#[test]
+fn what_an_instance_of_long_ago_leaves_is_not_handed_over() {
+    let mut holder = running(&[("1", 7)]);
+    holder.disconnected(at(100));
+    holder.handle_timeout(at(1_600));
+    reconnect(&mut holder, 9_000);
+    holder.handle(at(9_010), welcome(&[]));
+    holder.handle(at(9_020), revoked("1", 19));
+    holder.stopped(at(9_030), "1", 7, Some(vec![7].into()));
+    assert_eq!(actions(&mut holder), [send(said_stopped("1", 19))]);
+}
+
+#[test]
+fn what_is_to_come_is_made_ready_told_once_and_used_up_by_the_grant() {
+    let mut holder = running(&[]);
+    holder.handle(at(10), prepare("1", 7));
+    assert_eq!(actions(&mut holder), [Action::Prepare(preparation("1", 7))]);
+    holder.prepared(at(20), "1", 6, Ok(()));
+    assert_eq!(actions(&mut holder), [], "that was another preparation");
+    holder.prepared(at(20), "1", 7, Ok(()));
+    assert_eq!(actions(&mut holder), [send(said_prepared("1", 7))]);
+    holder.handle(at(30), granted("1", 8));
+    assert_eq!(actions(&mut holder), [start("1", 8)]);
+    holder.handle(at(40), Incoming::Abandon(vec![preparation("1", 7)]));
+    assert_eq!(actions(&mut holder), [], "there is nothing left to give free");
+}
+
+#[test]
+fn a_preparation_that_fails_is_told_with_its_error() {
+    let mut holder = running(&[]);
+    holder.handle(at(10), prepare("1", 7));
+    actions(&mut holder);
+    holder.prepared(at(20), "1", 7, Err("no memory".into()));
+    let error = Some("no memory".to_owned());
+    assert_eq!(
+        actions(&mut holder),
+        [send(Outgoing::Prepared { shard: "1".into(), generation: 7, error })]
+    );
+}
+
+#[test]
+fn a_welcome_says_what_is_still_to_be_made_ready() {
+    let mut holder = running(&[]);
+    holder.handle(at(10), prepare("1", 7));
+    holder.handle(at(10), prepare("2", 8));
+    actions(&mut holder);
+    holder.prepared(at(20), "1", 7, Ok(()));
+    reconnect(&mut holder, 30);
+    holder.handle(at(40), welcome_to(LeaseEnd::Stop, &[], &[("1", 9)]));
+    let told = [Action::Abandon(preparation("2", 8)), send(said_prepared("1", 9))];
+    assert_eq!(actions(&mut holder), told);
+}
+
+#[test]
+fn nothing_is_made_ready_by_an_executor_that_leaves() {
+    let mut holder = running(&[]);
+    holder.handle(at(10), prepare("1", 7));
+    holder.leave(at(11));
+    actions(&mut holder);
+    holder.handle(at(12), prepare("2", 8));
+    let [Action::Send(Outgoing::Prepared { error: Some(error), .. })] = &actions(&mut holder)[..]
+    else {
+        panic!("no refusal")
+    };
+    assert_eq!(error, "the executor is leaving");
+    holder.goodbye(at(13));
+    assert_eq!(actions(&mut holder), [Action::Abandon(preparation("1", 7)), send(goodbye())]);
+}
+
+#[test]
+fn shards_outlive_the_lease_where_the_namespace_says_so() {
+    let mut holder = Holder::new(Settings::default());
+    holder.connected(at(0));
+    holder.handle(at(0), welcome_to(LeaseEnd::Keep, &[("1", 7)], &[]));
+    holder.started(at(0), "1", 7, Ok(()));
+    holder.disconnected(at(100));
+    actions(&mut holder);
+    holder.handle_timeout(at(1_600));
+    assert_eq!(actions(&mut holder), [Action::LeaseOutlived]);
+    assert_eq!((holder.lease_end(), holder.may_run(at(90_000), "1")), (None, Some(7)));
+    assert_eq!(holder.poll_timeout(), None, "nothing more is due");
+    holder.connected(at(100_000));
+    assert_eq!(actions(&mut holder), [send(hello(&[("1", 7, false)]))]);
+    holder.handle(at(100_010), welcome_to(LeaseEnd::Keep, &[("1", 7)], &[]));
+    assert_eq!(holder.lease_end(), Some(at(101_600)));
+    assert_eq!(actions(&mut holder), [send(said_started("1", 7))]);
+}
+
+#[test]
+fn shards_that_outlived_the_lease_stop_when_the_server_says_that_it_was_over() {
+    let mut holder = Holder::new(Settings::default());
+    holder.connected(at(0));
+    holder.handle(at(0), welcome_to(LeaseEnd::Keep, &[("1", 7)], &[]));
+    holder.started(at(0), "1", 7, Ok(()));
+    actions(&mut holder);
+    holder.handle(at(10), Incoming::Farewell(FarewellReason::Expired));
+    assert_eq!(holder.may_run(at(10), "1"), None);
+    assert_eq!(actions(&mut holder)[0], stop("1", 7, StopReason::LeaseLost));
+}
+
+#[test]
+fn an_executor_that_comes_back_stops_in_silence_and_says_so_at_the_end() {
+    let mut holder = running(&[("1", 7), ("2", 8)]);
+    holder.goodbye_for_now(at(10));
+    let stops = [stop("1", 7, StopReason::Shutdown), stop("2", 8, StopReason::Shutdown)];
+    assert_eq!(actions(&mut holder), stops);
+    holder.handle(at(15), revoked("2", 8));
+    holder.handle(at(16), granted("3", 9));
+    holder.stopped(at(20), "1", 7, None);
+    assert_eq!(actions(&mut holder), [], "its goodbye will say it");
+    holder.stopped(at(30), "2", 8, None);
+    let told = [send(said_stopped("2", 8)), send(Outgoing::Goodbye { returning: true })];
+    assert_eq!(actions(&mut holder), told, "what was revoked is confirmed all the same");
+    holder.handle(at(40), Incoming::Farewell(FarewellReason::Goodbye));
+    assert_eq!(actions(&mut holder), [Action::Finished(Finish::Goodbye)]);
 }
 
 fn running(shards: &[(&str, u64)]) -> Holder {
@@ -383,7 +533,7 @@ fn send(message: Outgoing) -> Action {
 }
 
 fn start(shard: &str, generation: u64) -> Action {
-    Action::Start { shard: shard.into(), generation }
+    Action::Start(Grant::new(shard, generation))
 }
 
 fn stop(shard: &str, generation: u64, reason: StopReason) -> Action {
@@ -404,22 +554,54 @@ fn said_started(shard: &str, generation: u64) -> Outgoing {
 }
 
 fn said_stopped(shard: &str, generation: u64) -> Outgoing {
-    Outgoing::Stopped { shard: shard.into(), generation, error: None }
+    Outgoing::Stopped { shard: shard.into(), generation, error: None, state: None }
 }
 
 fn said_done(shard: &str, generation: u64) -> Outgoing {
     Outgoing::Done { shard: shard.into(), generation }
 }
 
+fn goodbye() -> Outgoing {
+    Outgoing::Goodbye { returning: false }
+}
+
+fn moved_away() -> StopReason {
+    StopReason::Revoked { reason: "move".into(), next: None }
+}
+
 fn welcome(grants: &[(&str, u64)]) -> Incoming {
-    let grants = grants.iter().map(|(shard, generation)| ((*shard).into(), *generation)).collect();
-    Incoming::Welcome { lease: LEASE, beat: BEAT, grants }
+    welcome_to(LeaseEnd::Stop, grants, &[])
+}
+
+fn welcome_to(lease_end: LeaseEnd, grants: &[(&str, u64)], prepare: &[(&str, u64)]) -> Incoming {
+    let grants = grants.iter().map(|(shard, generation)| Grant::new(*shard, *generation));
+    let preparations = prepare.iter().map(|(shard, generation)| preparation(shard, *generation));
+    Incoming::Welcome {
+        lease: LEASE,
+        beat: BEAT,
+        lease_end,
+        grants: grants.collect(),
+        preparations: preparations.collect(),
+    }
 }
 
 fn granted(shard: &str, generation: u64) -> Incoming {
-    Incoming::Granted(vec![(shard.into(), generation)])
+    Incoming::Granted(vec![Grant::new(shard, generation)])
 }
 
 fn revoked(shard: &str, generation: u64) -> Incoming {
-    Incoming::Revoked(vec![(shard.into(), generation, "move".into())])
+    let (shard, reason) = (shard.into(), "move".into());
+    Incoming::Revoked(vec![Revocation { shard, generation, reason, next: None }])
+}
+
+fn preparation(shard: &str, generation: u64) -> Preparation {
+    Preparation { shard: shard.into(), generation }
+}
+
+fn prepare(shard: &str, generation: u64) -> Incoming {
+    Incoming::Prepare(vec![preparation(shard, generation)])
+}
+
+fn said_prepared(shard: &str, generation: u64) -> Outgoing {
+    Outgoing::Prepared { shard: shard.into(), generation, error: None }
 }

@@ -41,6 +41,11 @@ impl Namespace {
             (self.shard_id(key) == Some(id), "is not found by its key"),
             (shard.drained || !self.drained_shards.contains_key(key), "does not know of its drain"),
             (shard.generation <= self.generation, "has a generation from the future"),
+            (
+                self.preparations.get(id).is_none()
+                    || matches!(shard.phase, Phase::Owned { told: true }),
+                "is made ready elsewhere although nobody runs it",
+            ),
         ];
         failed(&checks).map(|what| format!("shard {key} ({:?}) {what}", shard.phase)).collect()
     }

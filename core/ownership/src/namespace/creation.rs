@@ -48,6 +48,10 @@ impl Namespace {
         let Some(shard) = self.shard(id) else { return };
         match shard.phase {
             _ if shard.drained => self.answer(request, Outcome::Drained),
+            // It is granted anew to whoever comes back for it, or to another.
+            Phase::Owned { .. } if shard.owner.is_some_and(|owner| self.is_away(owner)) => {
+                self.waiters.entry(id).or_default().push(request);
+            }
             Phase::Owned { .. } => self.answer_with_owner(request, id),
             // It is asked for again before it is gone: it stays.
             Phase::Revoking { next: Next::Release, .. } => {

@@ -95,7 +95,7 @@ impl Namespace {
             Phase::Granting => "its grant is being stored".to_owned(),
             Phase::Releasing => "the end of its grant is being stored".to_owned(),
             Phase::Revoking { next, .. } => self.revoking_outlook(now, shard, next),
-            Phase::Owned { .. } => self.owned_outlook(now, shard),
+            Phase::Owned { .. } => self.owned_outlook(now, id, shard),
         }
     }
 
@@ -127,13 +127,34 @@ impl Namespace {
         format!("{owner} has been stopping it for {waited:.1?}; {then}")
     }
 
-    fn owned_outlook(&self, now: Time, shard: &Shard) -> String {
+    fn owned_outlook(&self, now: Time, id: ShardId, shard: &Shard) -> String {
+        if let Some(left) = shard.owner.and_then(|owner| self.away_for(now, owner)) {
+            let owner = self.name_of(shard.owner);
+            return format!(
+                "{owner} restarts: nobody runs the shard, which is kept for it for another {left:.1?}"
+            );
+        }
+        if let Some(preparing) = self.preparations.get(id) {
+            let (to, waited) = (self.name_of(Some(preparing.to)), now - preparing.began);
+            let why = preparing.reason.as_str();
+            return format!(
+                "{to} has been preparing it for {waited:.1?}, then it moves there ({why})"
+            );
+        }
         if self.frozen {
             return "balance is frozen by an operator".to_owned();
         }
         let cooldown = self.settings.policy.per_shard_cooldown();
-        if let Some(moved_at) = shard.moved_at().filter(|at| now - *at < cooldown) {
+        if let Some(moved_at) = self.last_moved(shard).filter(|at| now - *at < cooldown) {
             let left = cooldown - (now - moved_at);
+            if let Some(why) = self.preparations.why_refused(id) {
+                return format!("it was to move, but {why}; it stays for another {left:.0?}");
+            }
+            if shard.moved_at() != Some(moved_at) {
+                return format!(
+                    "the leader is new and does not know when it last moved: it stays for another {left:.0?}"
+                );
+            }
             return format!("it moved for balance a while ago and stays for another {left:.0?}");
         }
         shard.owner.map_or_else(String::new, |owner| self.host_outlook(owner))
@@ -154,7 +175,7 @@ impl Namespace {
         }
     }
 
-    fn name_of(&self, id: Option<ExecutorId>) -> Arc<str> {
+    pub(super) fn name_of(&self, id: Option<ExecutorId>) -> Arc<str> {
         let executor = id.and_then(|id| self.executor(id));
         executor.map_or_else(|| Arc::from("an executor that is gone"), |e| e.id.clone())
     }

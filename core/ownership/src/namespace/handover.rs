@@ -15,10 +15,12 @@ use plimsoll_placement::time::Time;
 use super::Namespace;
 use crate::action::{Action, Outcome, RevokeReason, RouteChange, Tell};
 use crate::event::What;
+use crate::executor::Executor;
 use crate::ids::{ExecutorId, ShardId};
 use crate::journal::Consequence;
+use crate::message::Grant as GrantMessage;
 use crate::record::{GrantRecord, Kind, Write};
-use crate::shard::{Because, Next, Phase};
+use crate::shard::{Because, Next, Phase, Shard};
 
 /// How many generations are reserved in the store at a time. A restart skips
 /// what is left of them.
@@ -30,6 +32,7 @@ impl Namespace {
         let Some(executor) = self.executor(to).map(|executor| executor.id.clone()) else { return };
         let generation = self.next_generation();
         self.attach(id, to);
+        self.legacies.granted(id, generation);
         let Some(shard) = self.shard_mut(id) else { return };
         shard.generation = generation;
         shard.because = because;
@@ -50,8 +53,13 @@ impl Namespace {
             return self.orphan(now, id);
         };
         shard.enter(Phase::Owned { told: false }, now);
-        self.publish_grant(now, id, owner);
-        self.tell_grant(id, owner);
+        // Whoever comes back for it is granted it anew.
+        if self.is_away(owner) {
+            self.keep_for_the_returning(id);
+        } else {
+            self.publish_grant(now, id, owner);
+            self.tell_grant(id, owner);
+        }
         self.reconsider(now, id, owner);
     }
 
@@ -87,9 +95,29 @@ impl Namespace {
         let Some(shard) = self.shard_mut(id) else { return };
         if in_touch {
             shard.phase = Phase::Owned { told: true };
-            let message = Tell::Granted { shard: shard.key.clone(), generation: shard.generation };
-            self.tell(owner, message);
+            if let Some(message) = self.grant_message(id) {
+                self.tell(owner, Tell::Granted(message));
+            }
         }
+    }
+
+    /// The grant that a shard has now, as its owner is told of it.
+    pub(super) fn grant_message(&self, id: ShardId) -> Option<GrantMessage> {
+        let shard = self.shard(id)?;
+        let (state, previous) = self.legacies.of(id, shard.generation);
+        let (shard, generation) = (shard.key.clone(), shard.generation);
+        Some(GrantMessage { shard, generation, state, previous })
+    }
+
+    /// The revocation that a shard is under, as its owner is told of it.
+    pub(super) fn revocation(&self, shard: &Shard) -> Option<Tell> {
+        let Phase::Revoking { next, reason, .. } = shard.phase else { return None };
+        let next = match next {
+            Next::To(to, _) => self.executor(to).map(Executor::as_next_owner),
+            Next::Anyone | Next::Release => None,
+        };
+        let (shard, generation) = (shard.key.clone(), shard.generation);
+        Some(Tell::Revoked { shard, generation, reason, next })
     }
 
     /// What has changed while the grant was being stored?
@@ -108,16 +136,17 @@ impl Namespace {
         let (Phase::Owned { told }, Some(owner)) = (shard.phase, shard.owner) else { return };
         let served = now - shard.since;
         shard.enter(Phase::Revoking { next, reason, told: false }, now);
+        self.end_preparing(id);
         self.acquit(id, served);
-        let Some(shard) = self.shard(id) else { return };
-        let (key, generation) = (shard.key.clone(), shard.generation);
         self.note_shard(now, What::Revoked, id, reason.as_str());
         if !told {
             return self.confirmed(now, id);
         }
         if self.executor(owner).is_some_and(|executor| executor.session().is_some()) {
             self.mark_revocation_told(id);
-            self.tell(owner, Tell::Revoked { shard: key, generation, reason });
+            if let Some(message) = self.shard(id).and_then(|shard| self.revocation(shard)) {
+                self.tell(owner, message);
+            }
         }
     }
 
@@ -140,15 +169,23 @@ impl Namespace {
     /// The owner has stopped the shard.
     pub(super) fn confirmed(&mut self, now: Time, id: ShardId) {
         let Some(shard) = self.shard(id) else { return };
-        let Phase::Revoking { next, .. } = shard.phase else { return };
+        let Phase::Revoking { next, reason, .. } = shard.phase else { return };
+        let (owner, because) = (shard.owner, shard.because);
         self.note_shard(now, What::Stopped, id, "");
-        match next {
-            Next::Release => self.release(now, id),
-            Next::To(to, reason) if self.is_open(to) => {
+        match (next, owner) {
+            // It heard nothing for a lease and stopped by itself, no more than that. (Who
+            // else runs it is not known yet where the store has forgotten.)
+            (Next::Anyone, Some(owner))
+                if reason == RevokeReason::Stopping && !self.adopting && self.is_open(owner) =>
+            {
+                self.grant(now, id, owner, because);
+            }
+            (Next::Release, _) => self.release(now, id),
+            (Next::To(to, reason), _) if self.is_open(to) => {
                 self.note_move(now, id, reason);
                 self.grant(now, id, to, Because::Moved(reason));
             }
-            Next::To(..) | Next::Anyone => self.orphan(now, id),
+            (Next::To(..) | Next::Anyone, _) => self.orphan(now, id),
         }
     }
 
@@ -177,6 +214,7 @@ impl Namespace {
     /// Begins to end the grant of a shard that nobody runs.
     pub(super) fn release(&mut self, now: Time, id: ShardId) {
         self.detach(id);
+        self.legacies.forget(id);
         let Some(shard) = self.shard_mut(id) else { return };
         shard.enter(Phase::Releasing, now);
         let key = shard.key.clone();

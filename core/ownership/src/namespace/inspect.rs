@@ -18,7 +18,7 @@ pub struct ExecutorInspection<'a> {
     pub id: &'a Arc<str>,
     pub host: &'a Arc<str>,
     pub metadata: &'a Labels,
-    /// `active`, `leaving`, `drained` or `silent`.
+    /// `active`, `leaving`, `drained`, `away` or `silent`.
     pub status: &'static str,
     /// The status on the Go wire; 0 for executors with a session.
     pub wire_status: i32,
@@ -85,7 +85,8 @@ impl Namespace {
         let told =
             |shard: &&Shard| matches!(shard.phase, Phase::Owned { .. } | Phase::Revoking { .. });
         self.shards.iter().map(|(_, shard)| shard).filter(told).filter_map(|shard| {
-            Some((&shard.key, &self.executor(shard.owner?)?.id, shard.generation))
+            let owner = self.executor(shard.owner?).filter(|owner| owner.away_until.is_none())?;
+            Some((&shard.key, &owner.id, shard.generation))
         })
     }
 

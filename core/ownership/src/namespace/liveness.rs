@@ -36,6 +36,7 @@ impl Namespace {
         for (_, executor) in &mut self.executors {
             executor.last_heard = (executor.last_heard + late).min(now);
             executor.held_until = executor.held_until.map(|until| until + late);
+            executor.away_until = executor.away_until.map(|until| until + late);
         }
         self.recovering_until = self.recovering_until.map(|until| until + late);
         self.note(now, What::Stalled, format!("the server stood still for {late:.1?}"));
@@ -52,11 +53,20 @@ impl Namespace {
         }
         let dead: Vec<_> = self.expired(now).collect();
         for id in dead {
-            self.note_executor(now, What::Expired, id, String::new());
-            self.suspect_shards_of(now, id);
-            self.bury(now, id, Goodbye::Expired);
+            self.end_life(now, id);
         }
         self.next_expiry = self.earliest_expiry();
+    }
+
+    fn end_life(&mut self, now: Time, id: ExecutorId) {
+        if self.is_away(id) {
+            let detail = "it did not come back within restart_grace".to_owned();
+            self.note_executor(now, What::Expired, id, detail);
+        } else {
+            self.note_executor(now, What::Expired, id, String::new());
+            self.suspect_shards_of(now, id);
+        }
+        self.bury(now, id, Goodbye::Expired);
     }
 
     fn expired(&self, now: Time) -> impl Iterator<Item = ExecutorId> {
@@ -65,7 +75,7 @@ impl Namespace {
             .map(|(slot, _)| ExecutorId::of(slot))
     }
 
-    fn earliest_expiry(&self) -> Time {
+    pub(super) fn earliest_expiry(&self) -> Time {
         let ends = self.executors.iter().map(|(_, executor)| executor.expires_at(&self.settings));
         ends.min().unwrap_or(Time::MAX)
     }
@@ -77,7 +87,8 @@ impl Namespace {
             return false;
         }
         let silent = self.silent(now).count();
-        let all = self.executors.iter().filter(|(_, executor)| !executor.has_left()).count();
+        let all = self.executors.iter().filter(|(_, executor)| executor.is_expected_to_beat());
+        let all = all.count();
         let most = self.settings.mass_failure_proportion * all as f64;
         silent > 1 && silent as f64 > most && self.silent(now).any(|e| e.held_until.is_none())
     }
@@ -86,7 +97,8 @@ impl Namespace {
         let settings = &self.settings;
         let all = self.executors.iter().map(|(_, executor)| executor);
         all.filter(move |executor| {
-            !executor.has_left() && now - executor.last_heard >= executor.lease(settings) / 2
+            executor.is_expected_to_beat()
+                && now - executor.last_heard >= executor.lease(settings) / 2
         })
     }
 
@@ -94,7 +106,8 @@ impl Namespace {
         let (settings, mut held) = (&self.settings, 0);
         for (_, executor) in &mut self.executors {
             let lease = executor.lease(settings);
-            if now - executor.last_heard >= lease / 2 && executor.held_until.is_none() {
+            let silent = executor.is_expected_to_beat() && now - executor.last_heard >= lease / 2;
+            if silent && executor.held_until.is_none() {
                 executor.held_until = Some(now + lease);
                 self.mass_failure_until = self.mass_failure_until.max(executor.held_until);
                 held += 1;
@@ -115,6 +128,7 @@ impl Namespace {
             Goodbye::Expired => Farewell::Expired,
         };
         self.tell(id, Tell::Farewell(farewell));
+        self.drop_preparations_at(id);
         for shard in self.shards_of(id).to_vec() {
             self.bereave(now, shard);
         }

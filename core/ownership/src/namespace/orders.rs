@@ -75,6 +75,9 @@ impl Namespace {
     pub(super) fn set_frozen(&mut self, now: Time, frozen: bool) {
         if self.frozen != frozen {
             self.frozen = frozen;
+            if frozen {
+                self.drop_preparations_for_balance();
+            }
             self.note(now, if frozen { What::Frozen } else { What::Resumed }, String::new());
         }
     }
@@ -96,7 +99,8 @@ impl Namespace {
             .filter(|(new, old)| new != old)
             .map(|((name, value), _)| format!("{name}={value}"))
             .collect();
-        if self.settings.lease != before.lease || self.settings.beat != before.beat {
+        let told = |it: &Settings| (it.lease, it.beat, it.lease_end);
+        if told(&self.settings) != told(&before) {
             self.end_sessions();
         }
         // A shorter lease or period may be due sooner.

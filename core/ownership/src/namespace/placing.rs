@@ -3,17 +3,17 @@
 
 use std::time::Duration;
 
-use plimsoll_placement::placer::{Candidate, Placer, Tally};
 use plimsoll_placement::plan::MoveReason;
 use plimsoll_placement::ring::key_hash;
 use plimsoll_placement::time::Time;
-use plimsoll_placement::view::{Candidacy, ExecutorIndex};
+use plimsoll_placement::view::Candidacy;
 
 use super::Namespace;
-use crate::action::{Outcome, RevokeReason};
+use super::choosing::Chooser;
+use crate::action::Outcome;
 use crate::executor::Executor;
 use crate::ids::{ExecutorId, ShardId};
-use crate::shard::{Because, Next};
+use crate::shard::Because;
 
 /// How long the first executors of a namespace wait for the others, so that
 /// the first does not get everything.
@@ -76,9 +76,10 @@ impl Namespace {
         if self.open_executors().next().is_none() {
             return self.nobody_is_open();
         }
-        let mut placer = self.placer();
-        self.place_unowned(now, &mut placer);
-        self.evacuate(now, &mut placer);
+        self.drop_hopeless_preparations();
+        let mut chooser = self.chooser();
+        self.place_unowned(now, &mut chooser);
+        self.evacuate(now, &mut chooser);
     }
 
     fn nobody_is_open(&mut self) {
@@ -90,25 +91,25 @@ impl Namespace {
         }
     }
 
-    fn place_unowned(&mut self, now: Time, placer: &mut Placer) {
+    fn place_unowned(&mut self, now: Time, chooser: &mut Chooser) {
         let ready: Vec<_> =
             self.unowned.iter().copied().filter(|id| self.may_retry(now, *id)).collect();
         for id in self.largest_first(ready) {
-            self.place_one(now, id, placer);
+            self.place_one(now, id, chooser);
         }
     }
 
-    pub(super) fn place_one(&mut self, now: Time, id: ShardId, placer: &mut Placer) {
+    pub(super) fn place_one(&mut self, now: Time, id: ShardId, chooser: &mut Chooser) {
         let Some(shard) = self.shard(id) else { return };
         let never_owned = shard.generation == 0 && self.waiters.contains_key(&id);
         let because =
             if never_owned { Because::Created } else { Because::Moved(MoveReason::Unowned) };
-        if let Some(to) = self.ask(placer, id) {
+        if let Some(to) = self.ask(chooser, id) {
             self.grant(now, id, to, because);
         }
     }
 
-    fn evacuate(&mut self, now: Time, placer: &mut Placer) {
+    fn evacuate(&mut self, now: Time, chooser: &mut Chooser) {
         let leaving: Vec<_> = self
             .executors
             .iter()
@@ -116,44 +117,25 @@ impl Namespace {
             .collect();
         for (executor, reason) in leaving {
             for id in self.largest_first(self.shards_of(executor).to_vec()) {
-                self.move_away(now, id, reason, placer);
+                self.move_away(now, id, reason, chooser);
             }
         }
     }
 
-    fn move_away(&mut self, now: Time, id: ShardId, reason: MoveReason, placer: &mut Placer) {
-        if !self.shard(id).is_some_and(|shard| shard.is_owned()) {
+    fn move_away(&mut self, now: Time, id: ShardId, reason: MoveReason, chooser: &mut Chooser) {
+        let on_its_way = self.preparations.get(id).is_some();
+        if on_its_way || !self.shard(id).is_some_and(|shard| shard.is_owned()) {
             return;
         }
-        if let Some(to) = self.ask(placer, id) {
-            self.revoke(now, id, Next::To(to, reason), RevokeReason::Move(reason));
+        if let Some(to) = self.ask(chooser, id) {
+            self.move_to(now, id, to, reason);
         }
     }
 
-    fn ask(&self, placer: &mut Placer, id: ShardId) -> Option<ExecutorId> {
+    pub(super) fn ask(&self, chooser: &mut Chooser, id: ShardId) -> Option<ExecutorId> {
         let shard = self.shard(id)?;
         let load = shard.is_measured().then(|| shard.smoothed());
-        placer.place(key_hash(&shard.key), load).map(|index| ExecutorId(index.0))
-    }
-
-    /// A placer over the open executors, from the running sums.
-    pub(super) fn placer(&self) -> Placer {
-        let mean = self.mean_shard_load();
-        let candidates = self.open_executors().map(|(id, executor)| Candidate {
-            index: ExecutorIndex(id.0),
-            id: executor.id.clone(),
-            tally: tally(executor, mean),
-            capacity: executor.capacity(&self.settings),
-        });
-        Placer::new(self.settings.policy.mode, candidates, mean)
-    }
-
-    /// Over the measured shards; 0 if there are none.
-    fn mean_shard_load(&self) -> f64 {
-        let (load, measured) = self.executors.iter().fold((0.0, 0), |(load, measured), (_, e)| {
-            (load + e.load.max(0.0), measured + e.measured)
-        });
-        if measured == 0 { 0.0 } else { load / measured as f64 }
+        chooser.choose(key_hash(&shard.key), load)
     }
 
     /// Largest first: the small ones then fill the gaps.
@@ -192,9 +174,4 @@ fn must_empty(executor: &Executor) -> Option<MoveReason> {
         Candidacy::Leaving => Some(MoveReason::ExecutorLeaving),
         Candidacy::Open | Candidacy::Silent => None,
     }
-}
-
-fn tally(executor: &Executor, mean: f64) -> Tally {
-    let unmeasured = executor.shards.len() - executor.measured;
-    Tally { load: executor.load.max(0.0) + unmeasured as f64 * mean, shards: executor.shards.len() }
 }

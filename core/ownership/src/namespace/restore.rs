@@ -6,6 +6,7 @@
 //! moved for balance before all have been, or that lease is over.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_placement::time::Time;
 use slab::Slab;
@@ -22,7 +23,7 @@ use crate::ids::{ExecutorId, ShardId};
 use crate::journal::Journal;
 use crate::record::{GrantRecord, Kind, NamespaceRecord, Stored, Write};
 use crate::settings::{self, Settings};
-use crate::shard::{Because, Next, Phase};
+use crate::shard::{Because, Next, Phase, Shard};
 use crate::stats::Stats;
 
 /// What is known of a namespace's past.
@@ -32,8 +33,21 @@ pub enum Origin {
     New,
     /// The records are complete.
     Durable,
+    /// The records are complete, and another server led before this one. For up to
+    /// `confidence` from now on it may go on acknowledging beats.
+    Takeover { confidence: Duration },
     /// The store forgets: executors may run shards that no record names.
     Forgetful,
+}
+
+impl Origin {
+    /// How long another server may go on acknowledging beats.
+    fn confidence(self) -> Duration {
+        match self {
+            Self::Takeover { confidence } => confidence,
+            Self::New | Self::Durable | Self::Forgetful => Duration::ZERO,
+        }
+    }
 }
 
 impl Namespace {
@@ -56,7 +70,12 @@ impl Namespace {
         Ok(namespace)
     }
 
-    fn empty(now: Time, epoch_ms: u64, record: &NamespaceRecord, settings: Settings) -> Self {
+    pub(super) fn empty(
+        now: Time,
+        epoch_ms: u64,
+        record: &NamespaceRecord,
+        settings: Settings,
+    ) -> Self {
         Self {
             name: record.name.clone(),
             kind: record.kind,
@@ -76,16 +95,20 @@ impl Namespace {
             waiters: Default::default(),
             failures: Default::default(),
             move_costs: Default::default(),
+            preparations: Default::default(),
+            legacies: Default::default(),
             suspects: Default::default(),
             generation: 0,
             generation_reserved: 0,
             journal: Journal::default(),
             actions: Default::default(),
             recovering_until: None,
+            led_blindly_since: None,
             adopting: false,
             gathering: None,
             forced_due: true,
             last_cycle: LastCycle::default(),
+            planning: Default::default(),
             next_expiry: Time::MAX,
             mass_failure_until: None,
             stats: Stats::default(),
@@ -103,6 +126,7 @@ impl Namespace {
             self.restore_grant(now, key, &grant, origin);
         }
         self.restore_loads(now, &stored.loads);
+        self.led_blindly_since = matches!(origin, Origin::Takeover { .. }).then_some(now);
         self.begin_recovery(now, origin);
     }
 
@@ -111,11 +135,11 @@ impl Namespace {
     fn generation_base(&self, now: Time, origin: Origin) -> u64 {
         match origin {
             Origin::Forgetful => self.wall_ms(now).saturating_mul(1_000),
-            Origin::New | Origin::Durable => 0,
+            Origin::New | Origin::Durable | Origin::Takeover { .. } => 0,
         }
     }
 
-    fn make_fixed_shards(&mut self, now: Time) {
+    pub(super) fn make_fixed_shards(&mut self, now: Time) {
         let Kind::Fixed { shards } = self.kind else { return };
         self.shards.reserve_exact(shards as usize);
         self.shard_ids.reserve(&self.shards, shards as usize);
@@ -124,7 +148,13 @@ impl Namespace {
         }
     }
 
-    fn restore_grant(&mut self, now: Time, key: Arc<str>, grant: &GrantRecord, origin: Origin) {
+    pub(super) fn restore_grant(
+        &mut self,
+        now: Time,
+        key: Arc<str>,
+        grant: &GrantRecord,
+        origin: Origin,
+    ) {
         self.generation = self.generation.max(grant.generation);
         self.generation_reserved = self.generation_reserved.max(grant.generation);
         let id = match self.shard_id(&key) {
@@ -168,15 +198,25 @@ impl Namespace {
 
     fn begin_recovery(&mut self, now: Time, origin: Origin) {
         let longest = self.settings.lease.max(self.settings.heartbeat_ttl);
+        let until = now + origin.confidence() + longest;
+        for (_, executor) in &mut self.executors {
+            executor.promise_until(until);
+        }
+        self.next_expiry = self.earliest_expiry();
         let somebody_may_come = !self.executors.is_empty() || origin == Origin::Forgetful;
-        self.recovering_until = somebody_may_come.then(|| now + longest);
+        self.recovering_until = somebody_may_come.then_some(until);
         self.adopting = origin == Origin::Forgetful;
+    }
+
+    /// When the shard last moved, as far as that is known: what the leader before
+    /// moved may be as recent as its end.
+    pub(super) fn last_moved(&self, shard: &Shard) -> Option<Time> {
+        shard.moved_at().max(self.led_blindly_since)
     }
 
     pub(super) fn end_recovery(&mut self, now: Time) {
         let Some(until) = self.recovering_until else { return };
-        let all_heard =
-            || self.executors.iter().all(|(_, executor)| executor.link != Link::Unheard);
+        let all_heard = || self.executors.iter().all(|(_, executor)| executor.has_been_heard());
         if now >= until || (!self.adopting && all_heard()) {
             self.recovering_until = None;
             self.adopting = false;
@@ -254,8 +294,9 @@ impl Namespace {
         let Some(shard) = self.shard(id) else { return };
         let Some(owner) = shard.owner.filter(|owner| *owner != by) else { return };
         let (shard, generation) = (shard.key.clone(), shard.generation);
+        let next = self.executor(by).map(Executor::as_next_owner);
         let reason = RevokeReason::Superseded;
-        self.tell(owner, Tell::Revoked { shard, generation, reason });
+        self.tell(owner, Tell::Revoked { shard, generation, reason, next });
     }
 
     fn publish_adoption(&mut self, now: Time, id: ShardId, to: ExecutorId) {

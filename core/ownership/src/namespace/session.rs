@@ -14,6 +14,8 @@ use crate::event::What;
 use crate::executor::{Labels, Link};
 use crate::ids::{ExecutorId, SessionId, ShardId};
 use crate::measured::Smoothing;
+use crate::message::{Grant, State};
+use crate::settings::Settings;
 use crate::shard::{Next, Phase};
 
 /// The longest wait before a shard that cannot start is tried again.
@@ -32,6 +34,8 @@ pub struct Hello {
     pub attempt: u64,
     /// Everything that it runs, starts or stops.
     pub running: Vec<Holding>,
+    /// It answers what it is told to prepare.
+    pub prepares: bool,
 }
 
 /// A shard that an executor runs.
@@ -62,13 +66,25 @@ pub enum SessionEvent {
         shard: Arc<str>,
         generation: u64,
         error: Option<String>,
+        /// For the next owner, at most [`MAX_STATE_BYTES`](crate::message::MAX_STATE_BYTES).
+        state: Option<State>,
     },
     Done {
         shard: Arc<str>,
         generation: u64,
     },
+    /// What it was told to prepare is ready, or cannot be made so.
+    Prepared {
+        shard: Arc<str>,
+        /// Of the preparation.
+        generation: u64,
+        error: Option<String>,
+    },
     Leaving,
-    Goodbye,
+    Goodbye {
+        /// It comes back under the same id.
+        returning: bool,
+    },
 }
 
 impl Namespace {
@@ -81,12 +97,13 @@ impl Namespace {
             return self.actions.push_back(Action::Tell { session, message });
         }
         let id = self.admit(now, session, hello);
-        self.set_labels(id, hello.metadata.clone());
+        self.set_labels(now, id, hello.metadata.clone());
         let running: HashMap<&str, &Holding> =
             hello.running.iter().map(|holding| (&*holding.shard, holding)).collect();
         self.adopt_running(now, id, &hello.running);
+        let is_back = self.end_absence(id);
         for shard in self.shards_of(id).to_vec() {
-            self.compare(now, shard, &running);
+            self.compare(now, shard, &running, is_back);
         }
         self.welcome(id);
         self.revoke_again(id);
@@ -103,12 +120,18 @@ impl Namespace {
                 self.set_move_costs(id, &costs);
             }
             SessionEvent::Started { shard, generation } => self.started(id, &shard, generation),
-            SessionEvent::Stopped { shard, generation, error } => {
-                self.stopped(now, id, &shard, generation, error);
+            SessionEvent::Stopped { shard, generation, error, state } => {
+                self.stopped(now, id, &shard, generation, error, state);
             }
             SessionEvent::Done { shard, generation } => self.done(now, id, &shard, generation),
+            SessionEvent::Prepared { shard, generation, error } => {
+                self.prepared(now, id, &shard, generation, error);
+            }
             SessionEvent::Leaving => self.set_leaving(now, id, true),
-            SessionEvent::Goodbye => {
+            SessionEvent::Goodbye { returning } if returning && self.keeps_for_the_returning() => {
+                self.begin_absence(now, id);
+            }
+            SessionEvent::Goodbye { .. } => {
                 self.note_executor(now, What::Left, id, String::new());
                 self.bury(now, id, Goodbye::Said);
             }
@@ -152,6 +175,8 @@ impl Namespace {
         if let Some(executor) = self.executors.get_mut(id.slot()) {
             executor.wire_status = 0;
             executor.leaving = false;
+            executor.prepares = hello.prepares;
+            executor.rejoins = false;
             executor.attempt = executor.attempt.max(hello.attempt);
             executor.begin_session(now, session, &self.settings);
             self.next_expiry = self.next_expiry.min(executor.expires_at(&self.settings));
@@ -172,7 +197,14 @@ impl Namespace {
     }
 
     /// What the executor says it runs against what we believe.
-    fn compare(&mut self, now: Time, id: ShardId, running: &HashMap<&str, &Holding>) {
+    /// `is_back`: it said that it ran nothing and would come back.
+    fn compare(
+        &mut self,
+        now: Time,
+        id: ShardId,
+        running: &HashMap<&str, &Holding>,
+        is_back: bool,
+    ) {
         let Some(shard) = self.shard(id) else { return };
         let holding = running.get(&*shard.key);
         match (shard.phase, holding) {
@@ -189,15 +221,15 @@ impl Namespace {
             (Phase::Owned { .. }, None) if self.adopting => self.orphan(now, id),
             // It runs no more, or its process is another one: what is left of
             // the earlier instance must not pass for the next.
-            (Phase::Owned { told: true }, None) => self.grant_anew(now, id),
+            (Phase::Owned { told }, None) if told || is_back => self.grant_anew(now, id),
             (Phase::Owned { .. }, _) => self.mark_told(id),
             (Phase::Unowned | Phase::Granting | Phase::Releasing, _) => {}
         }
     }
 
     /// The same owner under a new generation, unless it is to carry nothing.
-    fn grant_anew(&mut self, now: Time, id: ShardId) {
-        let Some(shard) = self.shard(id) else { return };
+    pub(super) fn grant_anew(&mut self, now: Time, id: ShardId) {
+        let Some(shard) = self.shard(id).filter(|shard| shard.is_owned()) else { return };
         let (because, Some(owner)) = (shard.because, shard.owner) else { return };
         if self.executor(owner).is_some_and(|executor| executor.candidacy().must_empty()) {
             self.orphan(now, id);
@@ -211,6 +243,7 @@ impl Namespace {
         let Some(shard) = self.shard_mut(id) else { return };
         let (next, reason) = (Next::Anyone, RevokeReason::Stopping);
         shard.enter(Phase::Revoking { next, reason, told: true }, now);
+        self.end_preparing(id);
     }
 
     pub(super) fn mark_told(&mut self, id: ShardId) {
@@ -220,29 +253,19 @@ impl Namespace {
     }
 
     fn welcome(&mut self, id: ExecutorId) {
-        let owned = self.shards_of(id).iter().filter_map(|shard| self.shard(*shard));
-        let grants: Vec<_> = owned
-            .filter(|shard| shard.is_owned())
-            .map(|shard| (shard.key.clone(), shard.generation))
-            .collect();
-        let (lease, beat) = (self.settings.lease, self.settings.beat);
-        self.tell(id, Tell::Welcome { lease, beat, grants });
+        let owned = self.shards_of(id).iter().copied();
+        let owned = owned.filter(|id| self.shard(*id).is_some_and(|shard| shard.is_owned()));
+        let grants: Vec<Grant> = owned.filter_map(|id| self.grant_message(id)).collect();
+        let preparations = self.preparations_at(id);
+        let Settings { lease, beat, lease_end, .. } = self.settings;
+        self.tell(id, Tell::Welcome { lease, beat, lease_end, grants, preparations });
     }
 
     /// Names every shard that must be confirmed with its present generation: a
     /// stop that began under an earlier one would confirm only that.
     fn revoke_again(&mut self, id: ExecutorId) {
         let all = self.shards_of(id).iter().filter_map(|shard| self.shard(*shard));
-        let revocations: Vec<_> = all
-            .filter_map(|shard| match shard.phase {
-                Phase::Revoking { reason, .. } => Some(Tell::Revoked {
-                    shard: shard.key.clone(),
-                    generation: shard.generation,
-                    reason,
-                }),
-                _ => None,
-            })
-            .collect();
+        let revocations: Vec<_> = all.filter_map(|shard| self.revocation(shard)).collect();
         for revocation in revocations {
             self.tell(id, revocation);
         }
@@ -273,7 +296,7 @@ impl Namespace {
         executor.heard(now);
         self.tell(id, Tell::BeatAck { sequence });
         if let Some(metadata) = metadata {
-            self.set_labels(id, metadata);
+            self.set_labels(now, id, metadata);
         }
         for (key, load) in loads {
             self.measured_change(now, id, key, *load);
@@ -285,6 +308,7 @@ impl Namespace {
             let Some(shard) = self.shard_id(key) else { continue };
             if self.is_held_by(id, key) {
                 self.move_costs.insert(shard, *cost);
+                self.note_for_planner(shard);
             }
         }
     }
@@ -313,12 +337,14 @@ impl Namespace {
             executor.measured += 1;
         }
         measure(shard);
+        self.planning.note(shard_id, shard);
         executor.load += shard.smoothed();
     }
 
     fn started(&mut self, id: ExecutorId, key: &str, generation: u64) {
         if let Some(shard) = self.held(id, key, generation) {
             self.failures.remove(&shard);
+            self.legacies.forget(shard);
         }
     }
 
@@ -329,9 +355,14 @@ impl Namespace {
         key: &str,
         generation: u64,
         error: Option<String>,
+        state: Option<State>,
     ) {
         let Some(shard) = self.held_up_to(id, key, generation) else { return };
-        match self.shard(shard).map(|shard| shard.phase) {
+        let phase = self.shard(shard).map(|shard| shard.phase);
+        if error.is_none() {
+            self.leave_legacy(now, shard, state);
+        }
+        match phase {
             Some(Phase::Revoking { .. }) => self.confirmed(now, shard),
             Some(Phase::Owned { .. }) if error.is_none() && self.may_have_fenced(shard) => {
                 self.resume(now, shard);

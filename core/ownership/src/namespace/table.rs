@@ -26,8 +26,11 @@ impl Namespace {
         self.shards.get(id.slot())
     }
 
+    /// For a change: the next cycle looks at it.
     pub(super) fn shard_mut(&mut self, id: ShardId) -> Option<&mut Shard> {
-        self.shards.get_mut(id.slot())
+        let shard = self.shards.get_mut(id.slot())?;
+        self.planning.note(id, shard);
+        Some(shard)
     }
 
     pub(super) fn shard_id(&self, key: &str) -> Option<ShardId> {
@@ -56,6 +59,7 @@ impl Namespace {
         let wants_owner = !shard.drained;
         let id = ShardId::of(self.shards.insert(shard));
         self.shard_ids.insert(&self.shards, id);
+        self.planning.note(id, &mut self.shards[id.slot()]);
         if wants_owner {
             self.unowned.insert(id);
         }
@@ -73,6 +77,8 @@ impl Namespace {
         self.failures.remove(&id);
         self.suspects.remove(&id);
         self.move_costs.remove(&id);
+        self.planning.forget(id);
+        self.legacies.forget(id);
     }
 
     pub(super) fn add_executor(
@@ -82,10 +88,13 @@ impl Namespace {
         host: Arc<str>,
         link: Link,
     ) -> ExecutorId {
-        let mut executor = Executor::new(id.clone(), host, link, now);
+        self.insert_executor(Executor::new(id, host, link, now))
+    }
+
+    pub(super) fn insert_executor(&mut self, mut executor: Executor) -> ExecutorId {
         executor.drained = self.drained_hosts.contains_key(&executor.host);
         self.next_expiry = self.next_expiry.min(executor.expires_at(&self.settings));
-        let metadata = executor.metadata.clone();
+        let (id, metadata) = (executor.id.clone(), executor.metadata.clone());
         let slot = ExecutorId::of(self.executors.insert(executor));
         self.executor_ids.insert(id.clone(), slot);
         self.route(RouteChange::Executor { id, metadata });
@@ -102,12 +111,12 @@ impl Namespace {
         self.route(RouteChange::ExecutorGone { id: executor.id });
     }
 
-    pub(super) fn set_labels(&mut self, id: ExecutorId, metadata: Labels) {
+    pub(super) fn set_labels(&mut self, now: Time, id: ExecutorId, metadata: Labels) {
         let Some(executor) = self.executor_mut(id) else { return };
         if executor.metadata == metadata {
             return;
         }
-        executor.metadata = metadata.clone();
+        executor.set_metadata(now, metadata.clone());
         let id = executor.id.clone();
         self.route(RouteChange::Executor { id, metadata });
     }
@@ -126,6 +135,7 @@ impl Namespace {
         self.detach(shard_id);
         let Some(executor) = self.executors.get_mut(to.slot()) else { return };
         let Some(shard) = self.shards.get_mut(shard_id.slot()) else { return };
+        self.planning.note(shard_id, shard);
         shard.slot = u32::try_from(executor.shards.len()).unwrap_or(u32::MAX);
         shard.owner = Some(to);
         shard.reported_running = false;
@@ -139,8 +149,10 @@ impl Namespace {
 
     /// Takes a shard off its owner's list.
     pub(super) fn detach(&mut self, shard_id: ShardId) {
+        self.end_preparing(shard_id);
         let Some(shard) = self.shards.get_mut(shard_id.slot()) else { return };
         let Some(owner) = shard.owner.take() else { return };
+        self.planning.note(shard_id, shard);
         let slot = shard.slot as usize;
         let measured = shard.is_measured().then(|| shard.smoothed());
         let Some(executor) = self.executors.get_mut(owner.slot()) else { return };

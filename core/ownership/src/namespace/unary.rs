@@ -65,7 +65,7 @@ impl Namespace {
     /// [`Namespace::heartbeat_answer`] for what to tell the executor.
     pub fn heartbeat(&mut self, now: Time, beat: &Heartbeat) {
         let id = self.admit_unary(now, beat);
-        self.set_labels(id, beat.metadata.clone());
+        self.set_labels(now, id, beat.metadata.clone());
         self.set_leaving(now, id, beat.status == UnaryStatus::Leaving);
         self.adopt_reported(now, id, &beat.reports);
         self.confirm_unreported(now, id, beat);
@@ -122,6 +122,11 @@ impl Namespace {
             executor.wire_status = beat.wire_status;
             executor.leaving &= beat.status == UnaryStatus::Leaving;
             executor.heard(now);
+        }
+        if self.end_absence(id) {
+            for shard in self.shards_of(id).to_vec() {
+                self.grant_anew(now, shard);
+            }
         }
         if !was_open && beat.status == UnaryStatus::Active {
             self.gather(now);

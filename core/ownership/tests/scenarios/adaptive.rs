@@ -131,3 +131,23 @@ fn a_shard_that_is_dear_to_move_stays_where_another_will_do() {
     let moved_dear = world.runs("b").iter().filter(|it| dear.iter().any(|d| **d == ***it)).count();
     assert_eq!((world.count("b"), moved_dear), (30, 0));
 }
+
+#[test]
+fn a_leader_that_does_not_know_when_shards_moved_last_leaves_them_for_a_cooldown() {
+    let mut world = settled(adaptive(&[]));
+    world.restart(Origin::Takeover { confidence: std::time::Duration::from_secs(3) });
+    for name in ["a", "b", "c"] {
+        world.reconnect(name);
+    }
+    let hot: Vec<String> = world.runs("a").into_iter().take(5).map(str::to_owned).collect();
+    let is_hot = |shard: &str| hot.iter().any(|it| it == shard);
+    for second in 0..90 {
+        report(&mut world, |shard| if is_hot(shard) { 5.0 } else { 1.0 });
+        world.run_for(1_000);
+        if second == 57 {
+            assert_eq!(world.namespace.stats().moves, 0, "the default cooldown is a minute");
+        }
+    }
+    assert!(world.namespace.stats().moves > 0);
+    assert!(world.namespace.balance(world.now).max_over_mean() < 1.1);
+}

@@ -83,10 +83,16 @@ fn a_confirmation_of_an_earlier_generation_confirms_nothing() {
     world.join("b");
     world.drain_host("a");
     for generation in [0, 1] {
-        world.say("a", SessionEvent::Stopped { shard: "0".into(), generation, error: None });
+        world.say(
+            "a",
+            SessionEvent::Stopped { shard: "0".into(), generation, error: None, state: None },
+        );
         assert_eq!(world.phase("0"), "revoking");
     }
-    world.say("a", SessionEvent::Stopped { shard: "0".into(), generation: 2, error: None });
+    world.say(
+        "a",
+        SessionEvent::Stopped { shard: "0".into(), generation: 2, error: None, state: None },
+    );
     assert_eq!(world.runs("b"), ["0"]);
 }
 
@@ -96,7 +102,10 @@ fn a_confirmation_of_a_later_generation_confirms_the_earlier_ones() {
     world.slow("a");
     world.join("b");
     world.drain_host("a");
-    world.say("a", SessionEvent::Stopped { shard: "0".into(), generation: 9, error: None });
+    world.say(
+        "a",
+        SessionEvent::Stopped { shard: "0".into(), generation: 9, error: None, state: None },
+    );
     assert_eq!(world.runs("b"), ["0"]);
 }
 
@@ -106,7 +115,10 @@ fn a_confirmation_by_somebody_else_confirms_nothing() {
     world.slow("a");
     world.join("b");
     world.drain_host("a");
-    world.say("b", SessionEvent::Stopped { shard: "0".into(), generation: 1, error: None });
+    world.say(
+        "b",
+        SessionEvent::Stopped { shard: "0".into(), generation: 1, error: None, state: None },
+    );
     assert_eq!(world.phase("0"), "revoking");
 }
 
@@ -147,7 +159,7 @@ fn the_target_of_a_move_may_die_on_the_way() {
     world.slow("a");
     world.join("b");
     world.drain_host("a");
-    world.say("b", SessionEvent::Goodbye);
+    world.say("b", SessionEvent::Goodbye { returning: false });
     world.silence("b");
     world.confirm("a", "0");
     assert_eq!(world.phase("0"), "unowned");
@@ -163,7 +175,7 @@ fn an_owner_that_dies_while_its_grant_is_stored_gets_nothing() {
     world.run_for(299);
     world.stores_at_once = false;
     world.run_for(1);
-    world.say("a", SessionEvent::Goodbye);
+    world.say("a", SessionEvent::Goodbye { returning: false });
     world.silence("a");
     world.commit();
     assert_eq!(world.phase("0"), "unowned");
@@ -244,7 +256,7 @@ fn a_welcome_gives_lease_and_beat_of_the_settings() {
     let mut world = World::fixed(1);
     world.join("a");
     let welcome = world.told_to("a")[0].clone();
-    let Tell::Welcome { lease, beat, grants } = welcome else { panic!("{welcome:?}") };
+    let Tell::Welcome { lease, beat, grants, .. } = welcome else { panic!("{welcome:?}") };
     assert_eq!((lease.as_millis(), beat.as_millis(), grants.len()), (2_000, 500, 0));
 }
 
@@ -259,5 +271,5 @@ fn placed_on_a(shards: u32) -> World {
 fn fail(world: &mut World, name: &'static str, shard: &str) {
     let generation = world.executors.get_mut(name).unwrap().runs.remove(shard).unwrap();
     let error = Some("disk full".to_owned());
-    world.say(name, SessionEvent::Stopped { shard: shard.into(), generation, error });
+    world.say(name, SessionEvent::Stopped { shard: shard.into(), generation, error, state: None });
 }

@@ -180,7 +180,7 @@ fn a_retry_that_was_due_while_nobody_was_there_is_no_stall() {
     world.run_for(299);
     world.executors.get_mut("a").unwrap().fails = true;
     world.run_for(1);
-    world.say("a", plimsoll_ownership::namespace::SessionEvent::Goodbye);
+    world.say("a", plimsoll_ownership::namespace::SessionEvent::Goodbye { returning: false });
     world.silence("a");
     world.run_for(20_000);
     world.join("b");

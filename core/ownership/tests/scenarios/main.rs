@@ -7,12 +7,15 @@ mod drains;
 mod ephemeral;
 mod explanations;
 mod grants;
+mod handover;
 mod leases;
 mod orders;
 mod quarantine;
 mod restart;
+mod returning;
 mod sessions;
 #[path = "../common/store.rs"]
 mod store;
+mod takeover;
 mod unary;
 mod world;

@@ -118,7 +118,7 @@ fn a_reset_forgets_ephemeral_shards_that_nobody_owns() {
     let mut world = World::ephemeral();
     world.join("a");
     world.locate("job");
-    world.say("a", SessionEvent::Goodbye);
+    world.say("a", SessionEvent::Goodbye { returning: false });
     world.silence("a");
     assert_eq!(world.phase("job"), "unowned");
     world.order(Order::Reset);

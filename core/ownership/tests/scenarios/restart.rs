@@ -132,7 +132,10 @@ fn what_is_stopping_when_the_server_forgets_is_waited_for() {
     world.hello("a", vec![Holding { shard: "0".into(), generation: 4, stopping: true }]);
     world.run_for(20_000);
     assert_eq!((world.phase("0"), world.count("b")), ("revoking", 0));
-    world.say("a", SessionEvent::Stopped { shard: "0".into(), generation: 4, error: None });
+    world.say(
+        "a",
+        SessionEvent::Stopped { shard: "0".into(), generation: 4, error: None, state: None },
+    );
     world.run_for(100);
     assert_eq!(world.phase("0"), "owned");
 }
@@ -148,7 +151,10 @@ fn of_two_that_say_they_run_a_shard_the_later_grant_is_believed() {
         world.hello("b", vec![Holding { shard: "0".into(), generation: 9, stopping: false }]);
         assert_eq!((world.owner("0").as_deref(), world.generation("0")), (Some("b"), 9));
         assert_eq!(world.runs("b"), ["0"]);
-        world.say("a", SessionEvent::Stopped { shard: "0".into(), generation: 4, error: None });
+        world.say(
+            "a",
+            SessionEvent::Stopped { shard: "0".into(), generation: 4, error: None, state: None },
+        );
         world.run_for(15_000);
         assert_eq!((world.owner("0").as_deref(), world.generation("0")), (Some("b"), 9));
     }
@@ -203,7 +209,7 @@ fn a_failed_start_while_the_server_finds_out_keeps_no_timer_busy() {
     world.hello("a", vec![Holding { shard: "0".into(), generation: 4, stopping: false }]);
     let error = Some("disk full".to_owned());
     world.executors.get_mut("a").unwrap().runs.clear();
-    world.say("a", SessionEvent::Stopped { shard: "0".into(), generation: 4, error });
+    world.say("a", SessionEvent::Stopped { shard: "0".into(), generation: 4, error, state: None });
     world.run_for(12_000);
     assert_eq!(world.runs("a"), ["0"]);
 }

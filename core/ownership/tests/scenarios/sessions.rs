@@ -10,7 +10,7 @@ use crate::world::World;
 #[test]
 fn a_goodbye_frees_everything_at_once() {
     let mut world = two_with_two_each();
-    world.say("a", SessionEvent::Goodbye);
+    world.say("a", SessionEvent::Goodbye { returning: false });
     assert_eq!(world.executors["a"].farewell, Some(Farewell::Goodbye));
     assert_eq!(world.count("b"), 4);
     assert!(!world.knows("a"));
@@ -38,9 +38,10 @@ fn a_later_session_replaces_the_earlier_one_and_keeps_the_shards() {
     let generation = world.generation("0");
     for shard in ["0", "1", "2", "3"] {
         let shard = shard.into();
-        world.say_on(earlier, SessionEvent::Stopped { shard, generation, error: None });
+        world
+            .say_on(earlier, SessionEvent::Stopped { shard, generation, error: None, state: None });
     }
-    world.say_on(earlier, SessionEvent::Goodbye);
+    world.say_on(earlier, SessionEvent::Goodbye { returning: false });
     assert!(world.knows("a"), "an ended session says nothing any more");
     assert_eq!(world.count("b"), 2);
 }
@@ -72,6 +73,7 @@ fn a_hello_that_was_overtaken_counts_for_nothing() {
         metadata: Default::default(),
         attempt,
         running: Vec::new(),
+        prepares: false,
     };
     world.namespace.hello(world.now, SessionId(99), &stale);
     world.turn();
@@ -178,7 +180,7 @@ fn a_shard_that_a_hello_lists_and_nobody_granted_is_not_in_the_welcome() {
     running.extend(world.runs("b").iter().map(|shard| holding(shard, 1, false)));
     world.hello("a", running);
     let Tell::Welcome { grants, .. } = world.told_to("a")[0] else { panic!("no welcome") };
-    let granted: Vec<_> = grants.iter().map(|(shard, generation)| (shard, generation)).collect();
+    let granted: Vec<_> = grants.iter().map(|it| (&it.shard, &it.generation)).collect();
     assert_eq!(granted.len(), 2);
     assert!(granted.iter().all(|grant| runs.get(grant.0) == Some(grant.1)));
 }
@@ -217,5 +219,5 @@ fn holding(shard: &str, generation: u64, stopping: bool) -> Holding {
 }
 
 fn stopped(shard: &str, generation: u64) -> SessionEvent {
-    SessionEvent::Stopped { shard: shard.into(), generation, error: None }
+    SessionEvent::Stopped { shard: shard.into(), generation, error: None, state: None }
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use plimsoll_ownership::action::{Action, Farewell, Outcome, RouteChange, Tell};
 use plimsoll_ownership::event::{Event, What};
 use plimsoll_ownership::ids::{RequestId, SessionId};
+use plimsoll_ownership::message::Grant;
 use plimsoll_ownership::namespace::{
     Heartbeat, HeartbeatAnswer, Hello, Holding, Namespace, Order, Origin, Report, SessionEvent,
     UnaryStatus,
@@ -53,6 +54,11 @@ pub(crate) struct Session {
     pub(crate) prompt: bool,
     /// Nothing starts here.
     pub(crate) fails: bool,
+    /// It answers what it is told to prepare.
+    pub(crate) prepares: bool,
+    /// It says that shards have started.
+    pub(crate) starts: bool,
+    pub(crate) metadata: BTreeMap<String, String>,
     pub(crate) farewell: Option<Farewell>,
     pub(crate) loads: Vec<(Arc<str>, f64)>,
     next_beat: Time,
@@ -78,8 +84,14 @@ impl World {
     pub(crate) fn on(store: Store, now: Time, origin: Origin) -> Self {
         let namespace =
             Namespace::new(now, EPOCH_MS, &store.record, store.stored(), origin).unwrap();
+        let mut world = Self::begin(store, now, namespace);
+        world.turn();
+        world
+    }
+
+    fn begin(store: Store, now: Time, namespace: Namespace) -> Self {
         let routes = namespace.routes().map(|(s, e, g)| (s.clone(), (e.clone(), g))).collect();
-        let mut world = Self {
+        Self {
             now,
             namespace,
             store,
@@ -93,22 +105,41 @@ impl World {
             in_flight: None,
             next_session: 0,
             next_request: 0,
-        };
-        world.turn();
-        world
+        }
     }
 
     /// The server dies and starts again; the executors run on without a session.
     pub(crate) fn restart(&mut self, origin: Origin) {
         let store = match origin {
             Origin::Forgetful => Store::new(self.store.record.clone()),
-            Origin::New | Origin::Durable => self.store.clone(),
+            Origin::New | Origin::Durable | Origin::Takeover { .. } => self.store.clone(),
         };
         let mut next = Self::on(store, self.now, origin);
         next.next_session = self.next_session;
         next.executors = std::mem::take(&mut self.executors);
         next.executors.values_mut().for_each(|executor| executor.beats = false);
         *self = next;
+    }
+
+    /// The next leader takes over from this one, with its state.
+    pub(crate) fn hand_over(&mut self) {
+        let state = self.namespace.hand_over(self.now);
+        let (record, stored) = (&self.store.record, self.store.stored());
+        let later = Time::from_millis(500);
+        let namespace = Namespace::take_over(later, EPOCH_MS, record, stored, state).unwrap();
+        let mut next = Self::begin(self.store.clone(), later, namespace);
+        next.stores_at_once = self.stores_at_once;
+        next.next_session = self.next_session;
+        next.executors = std::mem::take(&mut self.executors);
+        next.executors.values_mut().for_each(|executor| executor.beats = false);
+        *self = next;
+        self.turn();
+    }
+
+    /// The batch on its way reaches the store, and nobody hears of it.
+    pub(crate) fn reaches_the_store(&mut self) {
+        let batch = self.in_flight.take().unwrap();
+        self.store.apply(&batch);
     }
 }
 
@@ -225,18 +256,32 @@ impl World {
     }
 
     pub(crate) fn join_on(&mut self, name: &'static str, host: &str) {
-        let session = Session {
+        self.join_as(name, host, |_| {});
+    }
+
+    /// One that is otherwise than most.
+    pub(crate) fn join_as(
+        &mut self,
+        name: &'static str,
+        host: &str,
+        adapt: impl FnOnce(&mut Session),
+    ) {
+        let mut session = Session {
             id: SessionId(0),
             host: host.into(),
             runs: BTreeMap::new(),
             beats: true,
             prompt: true,
             fails: false,
+            prepares: false,
+            starts: true,
+            metadata: BTreeMap::new(),
             farewell: None,
             loads: Vec::new(),
             next_beat: self.now,
             sequence: 0,
         };
+        adapt(&mut session);
         self.executors.insert(name, session);
         self.reconnect(name);
     }
@@ -261,8 +306,10 @@ impl World {
         executor.next_beat = self.now + BEAT;
         let host = executor.host.clone();
         let attempt = self.next_session;
-        let (executor, metadata) = (name.into(), Default::default());
-        let hello = Hello { executor, host, metadata, attempt, running };
+        let metadata = Arc::new(self.executors[name].metadata.clone());
+        let executor = name.into();
+        let prepares = self.executors[name].prepares;
+        let hello = Hello { executor, host, metadata, attempt, running, prepares };
         self.namespace.hello(self.now, session, &hello);
         self.turn();
         session
@@ -307,7 +354,7 @@ impl World {
     pub(crate) fn confirm(&mut self, name: &'static str, shard: &str) {
         let generation = self.executors.get_mut(name).unwrap().runs.remove(shard).unwrap();
         let shard = shard.into();
-        self.say(name, SessionEvent::Stopped { shard, generation, error: None });
+        self.say(name, SessionEvent::Stopped { shard, generation, error: None, state: None });
     }
 
     pub(crate) fn slow(&mut self, name: &'static str) {
@@ -346,12 +393,13 @@ impl World {
         let now = self.now;
         match message {
             Tell::Welcome { grants, .. } => {
-                let granted: BTreeSet<_> = grants.iter().map(|(shard, _)| shard.clone()).collect();
+                let granted: BTreeSet<_> = grants.iter().map(|it| it.shard.clone()).collect();
                 let mut gone: Vec<_> = executor.runs.keys().cloned().collect();
                 gone.retain(|shard| !granted.contains(shard));
                 let prompt = executor.prompt;
-                executor.runs.extend(grants.clone());
-                for (shard, generation) in grants {
+                executor.runs.extend(grants.iter().map(|it| (it.shard.clone(), it.generation)));
+                let started = grants.into_iter().filter(|_| executor.starts).collect::<Vec<_>>();
+                for Grant { shard, generation, .. } in started {
                     let event = SessionEvent::Started { shard, generation };
                     self.namespace.session_event(now, session, event);
                 }
@@ -359,21 +407,24 @@ impl World {
                     self.stop(name, session, &shard);
                 }
             }
-            Tell::Granted { shard, generation } => {
+            Tell::Granted(Grant { shard, generation, .. }) => {
                 self.expect_stored(name, &shard, generation);
                 let executor = self.executors.get_mut(name).unwrap();
                 let event = if executor.fails {
                     let error = Some("disk full".to_owned());
-                    SessionEvent::Stopped { shard, generation, error }
+                    SessionEvent::Stopped { shard, generation, error, state: None }
                 } else {
                     executor.runs.insert(shard.clone(), generation);
+                    if !executor.starts {
+                        return;
+                    }
                     SessionEvent::Started { shard, generation }
                 };
                 self.namespace.session_event(now, session, event);
             }
             Tell::Revoked { shard, .. } if executor.prompt => self.stop(name, session, &shard),
             Tell::Farewell(farewell) => executor.farewell = Some(farewell),
-            Tell::Revoked { .. } | Tell::BeatAck { .. } => {}
+            Tell::Revoked { .. } | Tell::BeatAck { .. } | Tell::Prepare(_) | Tell::Abandon(_) => {}
         }
     }
 
@@ -381,7 +432,8 @@ impl World {
         let Some(generation) = self.executors.get_mut(name).unwrap().runs.remove(shard) else {
             return;
         };
-        let event = SessionEvent::Stopped { shard: shard.clone(), generation, error: None };
+        let event =
+            SessionEvent::Stopped { shard: shard.clone(), generation, error: None, state: None };
         self.namespace.session_event(self.now, session, event);
     }
 

@@ -28,6 +28,8 @@ pub(crate) struct Gopher {
     pub(crate) cut: Cut,
     /// When a server last heard it.
     pub(crate) heard: Time,
+    /// Whom it calls.
+    machine: usize,
     calls: u64,
     in_flight: Option<u64>,
     up_until: Time,
@@ -59,6 +61,7 @@ impl Gopher {
             still_until: Time::ZERO,
             cut: Cut::default(),
             heard: Time::ZERO,
+            machine: number,
             calls: 0,
             in_flight: None,
             up_until: Time::ZERO,
@@ -158,7 +161,8 @@ impl World {
         gopher.up_until = gopher.up_until.max(now.max(gopher.cut.up) + delay);
         let at = gopher.up_until;
         // What is on its way to a server that dies is lost.
-        let server = self.server.number;
+        let machine = self.machine_for(number);
+        let server = self.term_behind(machine).unwrap_or_default();
         self.at(at, Happening::Beat { server, gopher: number, life, call, beat });
         self.after(DEADLINE, Happening::CallEnds { gopher: number, life, call });
     }
@@ -167,16 +171,34 @@ impl World {
         let gopher = &mut self.gophers[number];
         if gopher.life == life && gopher.in_flight == Some(call) {
             gopher.in_flight = None;
+            gopher.machine += 1;
         }
     }
 
-    pub(crate) fn beat_arrives(&mut self, number: usize, life: u32, call: u64, beat: &Heartbeat) {
+    /// The one that it stays with until that does not answer, if that is there.
+    fn machine_for(&self, number: usize) -> usize {
+        let (first, all) = (self.gophers[number].machine, self.machines.len());
+        let mut in_turn = (first..first + all).map(|machine| machine % all);
+        in_turn.find(|machine| self.machines[*machine].is_up()).unwrap_or_default()
+    }
+
+    pub(crate) fn beat_arrives(
+        &mut self,
+        server: u32,
+        number: usize,
+        life: u32,
+        call: u64,
+        beat: &Heartbeat,
+    ) {
         let now = self.now;
+        if self.machine_of(server).is_none_or(|machine| !self.is_in_force(machine)) {
+            return;
+        }
         if self.gophers[number].life == life {
             self.excuse_the_silent(number);
             self.gophers[number].heard = now;
         }
-        let Some(answer) = self.serve_beat(beat) else { return };
+        let Some(answer) = self.serve_beat(server, beat) else { return };
         self.tell(|| {
             let names: Vec<_> = beat.reports.iter().map(|report| &*report.shard).collect();
             let (id, status) = (&beat.executor, beat.status);

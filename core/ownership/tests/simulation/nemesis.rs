@@ -14,23 +14,32 @@ impl World {
             return;
         }
         let process = self.chance.index(self.processes.len());
-        match self.chance.below(100) {
+        let what =
+            if self.traits.calm { self.chance.below(11) + 37 } else { self.chance.below(107) };
+        match what {
             0..8 => self.stop_process(process),
             8..16 => self.crash_process(process),
             16..22 => self.cut_process(process),
             22..32 => self.break_its_stream(process),
             32..37 => self.dismiss(process),
-            37..41 => self.stand_still(),
-            41..46 => self.crash_server(),
-            46..48 => self.hand_over(),
+            37..39 => self.stand_still(),
+            39..41 => self.cut_from_store(),
+            41..44 => self.crash_a_machine(),
+            44..46 => self.retire_a_machine(),
+            46..48 => self.stall_store(),
             48..64 => self.trouble_a_gopher(),
             64..90 => self.order_something(),
+            // Once more those that only several servers know.
+            100..103 => self.retire_a_machine(),
+            103..105 => self.stand_still(),
+            105..107 => self.cut_from_store(),
             _ => {}
         }
-        if !self.traits.durable && !self.server.is_up() {
-            self.forget_drains();
-        }
-        let wait = self.chance.millis(20, 1_500);
+        // A leader must have the time to lead.
+        let wait = match self.traits.calm {
+            true => self.chance.millis(500, 6_000),
+            false => self.chance.millis(20, 1_500),
+        };
         self.after(wait, Happening::Nemesis);
     }
 
@@ -80,20 +89,57 @@ impl World {
         }
         self.tell(|| format!("process {number} is told to go"));
         self.processes[number].leaving = true;
-        if self.chance.percent(30) {
-            self.with_holder(number, |holder, now| holder.leave(now));
-        } else {
-            self.with_holder(number, |holder, now| holder.goodbye(now));
+        match self.chance.below(10) {
+            0..3 => self.with_holder(number, |holder, now| holder.leave(now)),
+            3..6 => self.restart_process(number),
+            _ => self.with_holder(number, |holder, now| holder.goodbye(now)),
         }
     }
 
     fn stand_still(&mut self) {
-        let pause = self.draw_pause();
-        if self.server.still_until > self.now {
+        let (number, pause) = (self.draw_machine(), self.draw_pause());
+        if self.machines[number].still_until > self.now {
             return;
         }
-        self.tell(|| format!("the server stands still for {pause:?}"));
-        self.server.still_until = self.now + pause;
+        self.tell(|| format!("machine {number} stands still for {pause:?}"));
+        self.machines[number].still_until = self.now + pause;
+    }
+
+    /// The leader's, more often than not.
+    fn draw_machine(&mut self) -> usize {
+        let any = self.chance.index(self.machines.len());
+        match self.chance.percent(60) {
+            true => self.acting().unwrap_or(any),
+            false => any,
+        }
+    }
+
+    fn cut_from_store(&mut self) {
+        let (number, pause) = (self.draw_machine(), self.draw_pause());
+        if !self.traits.durable {
+            return;
+        }
+        self.tell(|| format!("machine {number} is cut off from the store for {pause:?}"));
+        self.machines[number].cut_until = self.now + pause;
+    }
+
+    fn stall_store(&mut self) {
+        let pause = self.draw_pause();
+        if !self.traits.durable {
+            return;
+        }
+        self.tell(|| format!("the store stands still for {pause:?}"));
+        self.store_stalls_until = self.now + pause;
+    }
+
+    fn crash_a_machine(&mut self) {
+        let number = self.draw_machine();
+        self.crash_machine(number);
+    }
+
+    fn retire_a_machine(&mut self) {
+        let number = self.draw_machine();
+        self.retire_machine(number);
     }
 
     fn trouble_a_gopher(&mut self) {
@@ -123,7 +169,11 @@ impl World {
     pub(crate) fn end_trouble(&mut self) {
         self.tell(|| "the trouble is over".to_owned());
         self.trouble = false;
-        self.start_server();
+        self.store_stalls_until = self.now;
+        for number in 0..self.machines.len() {
+            self.machines[number].cut_until = self.now;
+            self.start_machine(number);
+        }
         for number in 0..self.processes.len() {
             self.processes[number].cut = Cut::default();
             if self.processes[number].leaving {
@@ -138,7 +188,7 @@ impl World {
 
     pub(crate) fn open_a_host(&mut self) {
         let hosts = self.traits.hosts.clone();
-        let Some(namespace) = &self.server.namespace else { return };
+        let Some(namespace) = self.namespace() else { return };
         let carries = |world: &Self| {
             let drained = namespace.drained_hosts();
             world.processes.iter().any(|process| !drained.contains_key(&process.host))

@@ -21,6 +21,7 @@ pub(crate) struct Network {
 pub(crate) struct Stream {
     pub(crate) process: usize,
     pub(crate) life: u32,
+    /// The number of the term at its other end.
     pub(crate) server: u32,
     pub(crate) session: Option<SessionId>,
     /// Nothing that is on its way up arrives any more.
@@ -57,11 +58,15 @@ impl Network {
         self.streams[stream.0].process
     }
 
+    pub(crate) fn server_of(&self, stream: StreamId) -> u32 {
+        self.streams[stream.0].server
+    }
+
     pub(crate) fn get(&mut self, stream: StreamId) -> &mut Stream {
         &mut self.streams[stream.0]
     }
 
-    /// Streams that the server of that number has not ended.
+    /// Streams that the term of that number has not ended.
     pub(crate) fn live(&self, server: u32) -> Vec<StreamId> {
         let live = self.streams.iter().enumerate().filter(|(_, s)| s.server == server && !s.over);
         live.map(|(number, _)| StreamId(number)).collect()
@@ -72,8 +77,8 @@ impl World {
     /// How long a message is on its way.
     pub(crate) fn delay(&mut self) -> Duration {
         match self.chance.below(1_000) {
-            0..5 if self.trouble => self.chance.millis(200, 3_000),
-            5..50 if self.trouble => self.chance.millis(5, 200),
+            0..5 if self.is_wild() => self.chance.millis(200, 3_000),
+            5..50 if self.is_wild() => self.chance.millis(5, 200),
             _ => self.chance.micros(50, 3_000),
         }
     }
@@ -111,12 +116,12 @@ impl World {
         self.at(at, Happening::EndSeenByProcess { stream });
     }
 
-    /// Whether this still comes to the server's ears.
-    pub(crate) fn is_heard(&mut self, stream: StreamId) -> bool {
-        let server = self.server.number;
-        let up = self.server.is_up();
+    /// The machine to whose ears this still comes.
+    pub(crate) fn who_hears(&mut self, stream: StreamId) -> Option<usize> {
         let stream = self.network.get(stream);
-        up && stream.server == server && !stream.up_lost && !stream.over
+        let open = !stream.up_lost && !stream.over;
+        let server = stream.server;
+        self.machine_of(server).filter(|number| open && self.is_in_force(*number))
     }
 
     fn arrival_up(&mut self, stream: StreamId) -> Time {

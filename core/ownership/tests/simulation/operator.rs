@@ -55,7 +55,11 @@ impl World {
     pub(crate) fn ask(&mut self) {
         let key = self.draw_key();
         self.locate(&key);
-        if self.trouble && self.traits.kind == Kind::Ephemeral && self.chance.percent(40) {
+        if self.trouble
+            && !self.traits.calm
+            && self.traits.kind == Kind::Ephemeral
+            && self.chance.percent(40)
+        {
             self.finish_something();
         }
         let wait = self.chance.millis(20, 800);
@@ -63,12 +67,9 @@ impl World {
     }
 
     fn locate(&mut self, key: &Arc<str>) {
-        if !self.server.is_up() || self.server.still_until > self.now {
-            return;
-        }
-        let (now, request) = (self.now, self.next_request());
-        self.server.asked.insert(request, Asked::Locate { key: key.clone(), at: now });
-        self.with_namespace(|namespace| namespace.locate(now, request, key));
+        let Some(leader) = self.leader_awake() else { return };
+        let asked = Asked::Locate { key: key.clone(), at: self.now };
+        self.question(leader, asked, |namespace, now, request| namespace.locate(now, request, key));
     }
 
     fn finish_something(&mut self) {
@@ -135,16 +136,14 @@ impl World {
     /// server that starts waits for.
     fn order_settings(&mut self) {
         let (lease, beat) = self.chance.pick(&[("1s", "250ms"), ("2s", "500ms"), ("4s", "1s")]);
-        let Some(namespace) = &self.server.namespace else { return };
+        let Some(namespace) = self.namespace() else { return };
         let mut settings: Settings = namespace.settings().clone();
         settings.set_all([("lease", lease), ("beat", beat)]).unwrap();
         self.order(Order::ChangeSettings(Box::new(settings)), Asked::Other);
     }
 
     fn order(&mut self, order: Order, asked: Asked) {
-        if !self.server.is_up() || self.server.still_until > self.now || self.operator.busy {
-            return;
-        }
+        let Some(leader) = self.leader_awake().filter(|_| !self.operator.busy) else { return };
         self.tell(|| format!("order: {order:?}"));
         match &asked {
             Asked::Shard { key, .. } => {
@@ -157,9 +156,13 @@ impl World {
             Asked::Locate { .. } | Asked::Other => {}
         }
         self.operator.busy = true;
-        let (now, request) = (self.now, self.next_request());
-        self.server.asked.insert(request, asked);
-        self.with_namespace(|namespace| namespace.order(now, request, order));
+        self.question(leader, asked, |namespace, now, request| {
+            namespace.order(now, request, order)
+        });
+    }
+
+    fn leader_awake(&self) -> Option<usize> {
+        self.acting().filter(|number| self.machines[*number].still_until <= self.now)
     }
 
     pub(crate) fn settle_answer(&mut self, asked: Asked, outcome: &Outcome) {

@@ -13,6 +13,8 @@
 //!    a fixed namespace runs, a drained one runs nowhere, a drained host carries
 //!    nothing, nothing runs beside its owner, every question is answered.
 //! 6. `Namespace::check` is empty, and what spectators were told is what is.
+//! 7. Where nothing but leaders changes, no shard changes its owner.
+//! 8. What an owner left comes to the next one only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -21,11 +23,13 @@ use std::time::Duration;
 
 use plimsoll_ownership::action::{Outcome, Tell};
 use plimsoll_ownership::ids::SessionId;
+use plimsoll_ownership::message::Grant;
 use plimsoll_ownership::namespace::{Heartbeat, HeartbeatAnswer};
 use plimsoll_ownership::record::Kind;
 use plimsoll_placement::time::Time;
 
 use crate::operator::{Asked, Drained};
+use crate::term::Term;
 use crate::world::{Happening, World};
 
 #[derive(Debug, Default)]
@@ -37,6 +41,10 @@ pub(crate) struct Oracle {
     slowest_answer: Duration,
     /// The highest generation of an instance so far.
     generations: BTreeMap<Arc<str>, u64>,
+    /// Who had what before leaders began to change.
+    first_owners: BTreeMap<Arc<str>, Arc<str>>,
+    pub(crate) terms: u64,
+    legacies: u64,
 }
 
 /// What was checked.
@@ -47,6 +55,8 @@ pub(crate) struct Verdict {
     checks: u64,
     starts: u64,
     answers: u64,
+    terms: u64,
+    legacies: u64,
     virtual_time: Duration,
     slowest_answer: Duration,
 }
@@ -59,6 +69,8 @@ impl Oracle {
             checks: self.checks,
             starts: self.starts,
             answers: self.answers,
+            terms: self.terms,
+            legacies: self.legacies,
             virtual_time: now - Time::ZERO,
             slowest_answer: self.slowest_answer,
         }
@@ -72,6 +84,8 @@ impl Verdict {
         self.checks += other.checks;
         self.starts += other.starts;
         self.answers += other.answers;
+        self.terms += other.terms;
+        self.legacies += other.legacies;
         self.virtual_time += other.virtual_time;
         self.slowest_answer = self.slowest_answer.max(other.slowest_answer);
     }
@@ -81,11 +95,13 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} seeds, {} events, {} checks, {} starts, {} lookups answered (slowest {:.1?}), {} virtual hours",
+            "{} seeds, {} events, {} checks, {} leaders, {} starts ({} with what the owner before left), {} lookups answered (slowest {:.1?}), {} virtual hours",
             self.seeds,
             self.events,
             self.checks,
+            self.terms,
             self.starts,
+            self.legacies,
             self.answers,
             self.slowest_answer,
             self.virtual_time.as_secs() / 3_600,
@@ -102,6 +118,7 @@ impl World {
         }
         self.check_drains();
         self.check_routes();
+        self.check_calm();
         self.after(Duration::from_millis(100), Happening::Look);
     }
 
@@ -117,6 +134,17 @@ impl World {
         let others = self.instances_of(shard);
         let id = self.processes[number].id();
         assert!(others.is_empty(), "{id} starts {shard} while it is at {others:?}");
+    }
+
+    /// The applications leave the generation that they ran under: it is that of the
+    /// last instance there was.
+    pub(crate) fn check_legacy(&mut self, grant: &Grant) {
+        let Some(state) = &grant.state else { return };
+        self.oracle.legacies += 1;
+        let left = u64::from_le_bytes(state.as_ref().try_into().unwrap());
+        let last = self.oracle.generations.get(&grant.shard).copied();
+        let (shard, generation) = (&grant.shard, grant.generation);
+        assert_eq!(Some(left), last, "{shard}@{generation} gets what is not of its last owner");
     }
 
     /// A Go executor begins to start a shard. Returns whether it is excused.
@@ -153,7 +181,9 @@ impl World {
     }
 
     fn is_too_silent(&self, number: usize) -> bool {
-        self.now - self.gophers[number].heard >= self.traits.heartbeat_ttl
+        // By the clock of whichever server, which may be a little fast.
+        let ttl = self.traits.heartbeat_ttl;
+        self.now - self.gophers[number].heard >= ttl - ttl / 400
     }
 
     /// It was silent for so long that its shards may have been given away.
@@ -173,24 +203,27 @@ impl World {
         });
     }
 
-    pub(crate) fn check_tables(&mut self) {
+    pub(crate) fn check_tables(&mut self, number: usize) {
         self.oracle.checks += 1;
-        let wrong = self.server.namespace.as_ref().map(|namespace| namespace.check());
+        let term = self.machines[number].term.as_ref();
+        let wrong = term.map(|term| term.namespace.check());
         assert_eq!(wrong.unwrap_or_default(), Vec::<String>::new());
     }
 
     /// Before a message leaves: is what it says of grants stored?
-    pub(crate) fn check_stored(&mut self, session: SessionId, message: &Tell) {
-        let Some(executor) = self.executor_in(session) else { return };
+    pub(crate) fn check_stored(&mut self, number: usize, session: SessionId, message: &Tell) {
+        let Some(executor) = self.executor_in(number, session) else { return };
         let grants = match message {
-            Tell::Granted { shard, generation } => vec![(shard.clone(), *generation)],
+            Tell::Granted(grant) => vec![grant.clone()],
             Tell::Welcome { grants, .. } => grants.clone(),
             _ => return,
         };
-        for (shard, generation) in grants {
+        for Grant { shard, generation, .. } in grants {
             self.oracle.checks += 1;
-            let adopted = !self.traits.durable && self.server.claimed.contains(&shard);
-            let stored = self.store.grants.get(&shard);
+            let term = self.machines[number].term.as_ref();
+            let claimed = term.is_some_and(|term| term.claimed.contains(&shard));
+            let adopted = !self.traits.durable && claimed;
+            let stored = self.etcd.records.grants.get(&shard);
             let stored = stored.map(|grant| (&grant.executor, grant.generation));
             assert!(
                 stored == Some((&executor, generation)) || adopted,
@@ -203,7 +236,7 @@ impl World {
         for shard in &answer.ready {
             self.oracle.checks += 1;
             let reported = beat.reports.iter().any(|report| report.shard == *shard);
-            let stored = self.store.grants.get(shard).map(|grant| &grant.executor);
+            let stored = self.etcd.records.grants.get(shard).map(|grant| &grant.executor);
             let adopted = !self.traits.durable && reported;
             assert!(
                 stored == Some(&beat.executor) || adopted,
@@ -218,14 +251,17 @@ impl World {
         if let Outcome::Owner { executor, generation, .. } = outcome
             && self.traits.durable
         {
-            let stored = self.store.grants.get(key);
+            let stored = self.etcd.records.grants.get(key);
             let stored = stored.map(|grant| (&grant.executor, grant.generation));
             assert_eq!(stored, Some((executor, *generation)), "{key}: an owner who is not stored");
         }
     }
 
     fn check_drains(&mut self) {
-        let Some(namespace) = &self.server.namespace else { return };
+        let Some(namespace) = self.acting().and_then(|it| self.machines[it].term.as_ref()) else {
+            return;
+        };
+        let namespace = &namespace.namespace;
         let drained =
             |(name, state): (&Arc<str>, &Drained)| (*state == Drained::Yes).then(|| name.clone());
         for key in self.operator.shards.iter().filter_map(drained) {
@@ -246,19 +282,38 @@ impl World {
     /// What spectators were told against what is. A shard on its way from one
     /// owner to the next is still known at the one it left.
     fn check_routes(&mut self) {
-        let Some(namespace) = &self.server.namespace else { return };
-        let now = self.now;
-        let mut true_routes = BTreeSet::new();
-        for (shard, executor, generation) in namespace.routes() {
-            let told = self.server.routes.get(shard);
-            assert_eq!(told, Some(&(executor.clone(), generation)), "the route of {shard}");
-            true_routes.insert(shard.clone());
+        for (number, machine) in self.machines.iter().enumerate() {
+            let Some(Term { namespace, routes, .. }) = &machine.term else { continue };
+            let mut true_routes = BTreeSet::new();
+            for (shard, executor, generation) in namespace.routes() {
+                let told = routes.get(shard);
+                assert_eq!(told, Some(&(executor.clone(), generation)), "the route of {shard}");
+                true_routes.insert(shard.clone());
+            }
+            for shard in routes.keys().filter(|shard| !true_routes.contains(*shard)) {
+                let phase = namespace.explain(self.local(number), shard).map(|told| told.phase);
+                assert_eq!(phase, Some("granting"), "spectators think that {shard} is somewhere");
+            }
+            self.oracle.checks += 1;
         }
-        for shard in self.server.routes.keys().filter(|shard| !true_routes.contains(*shard)) {
-            let phase = namespace.explain(now, shard).map(|told| told.phase);
-            assert_eq!(phase, Some("granting"), "spectators think that {shard} is somewhere");
+    }
+
+    /// Where nothing but leaders changes, no shard does.
+    fn check_calm(&mut self) {
+        if !self.traits.calm {
+            return;
         }
-        self.oracle.checks += 1;
+        let owners = self.etcd.records.grants.iter();
+        let owners: BTreeMap<_, _> =
+            owners.map(|(k, grant)| (k.clone(), grant.executor.clone())).collect();
+        if !self.trouble_began {
+            return self.oracle.first_owners = owners;
+        }
+        for (shard, owner) in &self.oracle.first_owners {
+            self.oracle.checks += 1;
+            let now = owners.get(shard);
+            assert_eq!(now, Some(owner), "{shard} moved though only leaders changed");
+        }
     }
 }
 
@@ -268,7 +323,9 @@ impl World {
     /// What is not yet as it should be once nothing goes wrong.
     pub(crate) fn disorder(&mut self) -> Option<String> {
         self.open_a_host();
-        let namespace = self.server.namespace.as_ref()?;
+        let Some(leader) = self.acting() else { return Some("nobody leads".to_owned()) };
+        let local = self.local(leader);
+        let namespace = self.namespace()?;
         for (number, process) in self.processes.iter().enumerate() {
             if process.holder.as_ref().is_none_or(|holder| !holder.is_welcome()) {
                 return Some(format!("process {number} is not welcome"));
@@ -277,7 +334,7 @@ impl World {
         let drained = namespace.drained_shards();
         for key in &self.traits.keys {
             let runners = self.runners_of(key);
-            let owner = namespace.explain(self.now, key).and_then(|told| told.owner);
+            let owner = namespace.explain(local, key).and_then(|told| told.owner);
             let fixed = matches!(self.traits.kind, Kind::Fixed { .. });
             match (drained.contains_key(key), runners.as_slice()) {
                 (true, []) => {}
@@ -291,7 +348,7 @@ impl World {
     }
 
     fn drained_host_that_carries(&self) -> Option<String> {
-        let namespace = self.server.namespace.as_ref()?;
+        let namespace = self.namespace()?;
         let hosts = namespace.drained_hosts().keys();
         let waits = hosts.filter_map(|host| Some((host, namespace.drain_waits_for(host)?)));
         waits.map(|(host, why)| format!("the drained {host} is not empty: {why}")).next()
@@ -299,7 +356,8 @@ impl World {
 
     fn overdue_question(&self) -> Option<String> {
         let old = Duration::from_secs(1);
-        let asked = self.server.asked.values().find(|asked| match asked {
+        let term = self.machines[self.acting()?].term.as_ref()?;
+        let asked = term.asked.values().find(|asked| match asked {
             Asked::Locate { at, .. } => self.now - *at > old,
             _ => false,
         });

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use plimsoll_ownership::action::{Farewell, Tell};
 use plimsoll_ownership::holder::{
-    Action, FarewellReason, Holder, Incoming, Outgoing, Pace, Settings,
+    Action, FarewellReason, Holder, Incoming, Outgoing, Pace, Revocation, Settings,
 };
+use plimsoll_ownership::message::{Grant, Preparation};
 use plimsoll_ownership::namespace::Holding;
 use plimsoll_placement::time::Time;
 
@@ -30,6 +31,11 @@ pub(crate) struct Process {
     pub(crate) cut: Cut,
     /// It was told to leave, and would wait for ever to be emptied.
     pub(crate) leaving: bool,
+    /// Its next life has the same name: it said that it comes back.
+    returns: bool,
+    prepares: bool,
+    /// Where it dials next.
+    next_machine: usize,
     timer: u64,
     attempt: u64,
     tokens: u64,
@@ -51,6 +57,7 @@ impl Process {
     pub(crate) fn new(world: &mut World, number: usize) -> Self {
         let hosts = world.traits.hosts.clone();
         let rate = world.chance.pick(&[1_000, 1_000, 1_000, 805, 900, 1_200]);
+        let prepares = world.chance.percent(70);
         Self {
             host: hosts[number % hosts.len()].clone(),
             clock: Clock::new(world.chance.below(1_000_000_000_000), rate),
@@ -62,6 +69,9 @@ impl Process {
             still_until: Time::ZERO,
             cut: Cut::default(),
             leaving: false,
+            returns: false,
+            prepares,
+            next_machine: number,
             timer: 0,
             attempt: 0,
             tokens: 0,
@@ -95,21 +105,28 @@ impl Process {
 impl World {
     pub(crate) fn start_process(&mut self, number: usize) {
         let same_id = self.chance.percent(50);
+        let patience = Duration::from_secs(if self.machines.len() > 1 { 1 } else { 5 });
         let process = &mut self.processes[number];
         if process.holder.is_some() {
             return;
         }
         process.life += 1;
         process.leaving = false;
-        let id = match same_id {
+        let id = match same_id || std::mem::take(&mut process.returns) {
             true => process.ids[process.ids.len() - 1].clone(),
             false => Arc::from(format!("process-{number}-{}", process.life)),
         };
         process.ids.push(id.clone());
-        process.holder = Some(Holder::new(Settings::default()));
+        process.holder = Some(Holder::new(Settings { patience, ..Settings::default() }));
         let life = process.life;
         self.tell(|| format!("process {number} starts as {id}"));
         self.after(Duration::from_millis(1), Happening::Dials { process: number, life });
+    }
+
+    /// It goes, and its next life has the same name.
+    pub(crate) fn restart_process(&mut self, number: usize) {
+        self.processes[number].returns = true;
+        self.with_holder(number, Holder::goodbye_for_now);
     }
 
     pub(crate) fn crash_process(&mut self, number: usize) {
@@ -136,11 +153,13 @@ impl World {
         if process.life != life || process.holder.is_none() || process.stream.is_some() {
             return;
         }
-        if !self.server.is_up() {
-            return self
-                .after(Duration::from_millis(100), Happening::Dials { process: number, life });
-        }
-        let stream = self.network.open(number, life, self.server.number, self.now);
+        let machine = self.processes[number].next_machine % self.machines.len();
+        self.processes[number].next_machine += 1;
+        let Some(term) = self.term_behind(machine) else {
+            let wait = Duration::from_millis(50);
+            return self.after(wait, Happening::Dials { process: number, life });
+        };
+        let stream = self.network.open(number, life, term, self.now);
         self.processes[number].stream = Some(stream);
         self.with_holder(number, Holder::connected);
     }
@@ -191,7 +210,10 @@ impl World {
     fn perform(&mut self, number: usize, action: Action) {
         match action {
             Action::Send(message) => self.send(number, message),
-            Action::Start { shard, generation } => self.start(number, shard, generation),
+            Action::Start(grant) => self.start(number, &grant),
+            Action::Prepare(preparation) => self.prepare(number, preparation),
+            Action::Abandon(_) => {}
+            Action::LeaseOutlived => panic!("no lease is outlived here"),
             Action::Stop { shard, generation, reason } => {
                 self.tell(|| format!("process {number} stops {shard}@{generation}: {reason:?}"));
                 self.stop(number, shard);
@@ -219,7 +241,7 @@ impl World {
                         stopping: h.stopping,
                     })
                     .collect();
-                Said::Hello { attempt: process.attempt, running }
+                Said::Hello { attempt: process.attempt, running, prepares: process.prepares }
             }
             Outgoing::Beat { sequence } => {
                 let loads = self.measure(number);
@@ -240,7 +262,7 @@ impl World {
 
     /// Wild while there is trouble; then balance comes to rest.
     pub(crate) fn draw_load(&mut self) -> f64 {
-        if self.trouble { self.chance.below(100) as f64 } else { 1.0 }
+        if self.is_wild() { self.chance.below(100) as f64 } else { 1.0 }
     }
 
     fn reconnect(&mut self, number: usize, pace: Pace) {
@@ -278,8 +300,10 @@ impl World {
 // === impl World: the application ===
 
 impl World {
-    fn start(&mut self, number: usize, shard: Arc<str>, generation: u64) {
+    fn start(&mut self, number: usize, grant: &Grant) {
+        let (shard, generation) = (grant.shard.clone(), grant.generation);
         self.tell(|| format!("process {number} starts {shard}@{generation}"));
+        self.check_legacy(grant);
         self.check_start(number, &shard, generation);
         let (wait, well) = self.draw_start();
         let process = &mut self.processes[number];
@@ -292,11 +316,36 @@ impl World {
         self.after(wait, Happening::StartEnds { process: number, life, shard, token, well });
     }
 
+    fn prepare(&mut self, number: usize, preparation: Preparation) {
+        let wait = match self.chance.below(100) {
+            0..5 if self.trouble => self.chance.millis(2_000, 8_000),
+            _ => self.chance.micros(100, 50_000),
+        };
+        let well = !self.trouble || self.chance.percent(90);
+        let life = self.processes[number].life;
+        self.after(wait, Happening::PrepareEnds { process: number, life, preparation, well });
+    }
+
+    pub(crate) fn prepare_ends(
+        &mut self,
+        number: usize,
+        life: u32,
+        preparation: &Preparation,
+        well: bool,
+    ) {
+        if self.processes[number].life != life {
+            return;
+        }
+        let Preparation { shard, generation } = preparation;
+        let outcome = if well { Ok(()) } else { Err("no room".to_owned()) };
+        self.with_holder(number, |it, now| it.prepared(now, shard, *generation, outcome));
+    }
+
     /// How long a start takes, and whether it works.
     pub(crate) fn draw_start(&mut self) -> (Duration, bool) {
         match self.chance.below(100) {
-            0..4 if self.trouble => (self.chance.millis(500, 3_000), true),
-            4..7 if self.trouble => (self.chance.millis(1, 500), false),
+            0..4 if self.is_wild() => (self.chance.millis(500, 3_000), true),
+            4..7 if self.is_wild() => (self.chance.millis(1, 500), false),
             _ => (self.chance.micros(100, 20_000), true),
         }
     }
@@ -340,7 +389,10 @@ impl World {
         let Some(generation) = self.current(number, life, shard, token) else { return };
         self.tell(|| format!("process {number} has stopped {shard}@{generation}"));
         self.processes[number].instances.remove(shard);
-        self.with_holder(number, |holder, now| holder.stopped(now, shard, generation));
+        // Those that prepare leave something to the next owner, too.
+        let leaves = self.processes[number].prepares && self.chance.percent(80);
+        let state = leaves.then(|| Arc::from(generation.to_le_bytes()));
+        self.with_holder(number, |holder, now| holder.stopped(now, shard, generation, state));
     }
 
     /// The generation of the instance that this is about, unless it is gone.
@@ -354,11 +406,16 @@ impl World {
 
 fn incoming(told: Tell) -> Incoming {
     match told {
-        Tell::Welcome { lease, beat, grants } => Incoming::Welcome { lease, beat, grants },
-        Tell::Granted { shard, generation } => Incoming::Granted(vec![(shard, generation)]),
-        Tell::Revoked { shard, generation, reason } => {
-            Incoming::Revoked(vec![(shard, generation, reason.to_string())])
+        Tell::Welcome { lease, beat, lease_end, grants, preparations } => {
+            Incoming::Welcome { lease, beat, lease_end, grants, preparations }
         }
+        Tell::Granted(grant) => Incoming::Granted(vec![grant]),
+        Tell::Revoked { shard, generation, reason, next } => {
+            let reason = reason.to_string();
+            Incoming::Revoked(vec![Revocation { shard, generation, reason, next }])
+        }
+        Tell::Prepare(preparation) => Incoming::Prepare(vec![preparation]),
+        Tell::Abandon(preparation) => Incoming::Abandon(vec![preparation]),
         Tell::BeatAck { sequence } => Incoming::BeatAck { sequence },
         Tell::Farewell(farewell) => Incoming::Farewell(match farewell {
             Farewell::Goodbye => FarewellReason::Goodbye,

@@ -6,22 +6,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_ownership::action::Tell;
+use plimsoll_ownership::handover::HandoverState;
 use plimsoll_ownership::holder::Outgoing;
+use plimsoll_ownership::message::Preparation;
 use plimsoll_ownership::namespace::{Heartbeat, HeartbeatAnswer, Holding};
 use plimsoll_ownership::record::{Kind, NamespaceRecord};
 use plimsoll_placement::time::Time;
 
 use crate::chance::Chance;
+use crate::etcd::{Answer, Ask, Etcd};
 use crate::gopher::Gopher;
+use crate::machine::Machine;
 use crate::network::{Network, StreamId};
 use crate::operator::Operator;
 use crate::oracle::{Oracle, Verdict};
 use crate::process::Process;
-use crate::server::Server;
 use crate::store::Store;
 
 /// What `Time::ZERO` is, in milliseconds since 1970.
 pub(crate) const EPOCH_MS: u64 = 1_700_000_000_000;
+pub(crate) const NAMESPACE: &str = "orders";
+/// Before anything goes wrong where only leaders change.
+const PEACE: Duration = Duration::from_secs(5);
 /// How long things go wrong.
 const TROUBLE: Duration = Duration::from_secs(30);
 /// How long after that everything may take to be in order. The longest single
@@ -38,9 +44,15 @@ pub(crate) struct World {
     entries: u64,
     pub(crate) traits: Traits,
     pub(crate) trouble: bool,
+    pub(crate) trouble_began: bool,
     pub(crate) network: Network,
-    pub(crate) store: Store,
-    pub(crate) server: Server,
+    pub(crate) etcd: Etcd,
+    pub(crate) store_stalls_until: Time,
+    /// The record that a server that forgets starts from.
+    pub(crate) first: NamespaceRecord,
+    pub(crate) machines: Vec<Machine>,
+    /// How many leaders there were.
+    pub(crate) terms: u32,
     pub(crate) processes: Vec<Process>,
     pub(crate) gophers: Vec<Gopher>,
     pub(crate) operator: Operator,
@@ -52,6 +64,8 @@ pub(crate) struct World {
 pub(crate) struct Traits {
     /// The store survives the server.
     pub(crate) durable: bool,
+    /// Nothing goes wrong but what makes leaders change.
+    pub(crate) calm: bool,
     pub(crate) kind: Kind,
     pub(crate) keys: Vec<Arc<str>>,
     pub(crate) hosts: Vec<Arc<str>>,
@@ -63,12 +77,49 @@ pub(crate) enum Happening {
     Look,
     Nemesis,
     Ask,
-    ServerTimer {
-        server: u32,
+    LeasesEnd,
+    MachineStarts {
+        machine: usize,
     },
-    ServerStarts,
-    Committed {
-        server: u32,
+    MachineTicks {
+        machine: usize,
+        life: u32,
+    },
+    MachineEnds {
+        machine: usize,
+        life: u32,
+    },
+    /// The store hears a server.
+    Asked {
+        machine: usize,
+        life: u32,
+        ask: Ask,
+    },
+    /// A server hears the store.
+    Answers {
+        machine: usize,
+        life: u32,
+        answer: Answer,
+    },
+    Invited {
+        machine: usize,
+        life: u32,
+        epoch: u64,
+        state: Box<HandoverState>,
+        from: usize,
+    },
+    Taken {
+        machine: usize,
+        epoch: u64,
+    },
+    TermTimer {
+        machine: usize,
+        term: u32,
+    },
+    StoreIsSlow {
+        machine: usize,
+        term: u32,
+        batch: u64,
     },
     /// On a stream, from an executor.
     Said {
@@ -107,6 +158,12 @@ pub(crate) enum Happening {
         life: u32,
         shard: Arc<str>,
         token: u64,
+    },
+    PrepareEnds {
+        process: usize,
+        life: u32,
+        preparation: Preparation,
+        well: bool,
     },
     ProcessStarts {
         process: usize,
@@ -152,7 +209,7 @@ pub(crate) enum Happening {
 /// What travels up a stream.
 #[derive(Debug)]
 pub(crate) enum Said {
-    Hello { attempt: u64, running: Vec<Holding> },
+    Hello { attempt: u64, running: Vec<Holding>, prepares: bool },
     Beat { sequence: u64, loads: Vec<(Arc<str>, f64)> },
     Other(Outgoing),
 }
@@ -180,14 +237,20 @@ impl World {
             entries: 0,
             traits,
             trouble: true,
+            trouble_began: false,
             network: Network::default(),
-            store: Store::new(record),
-            server: Server::default(),
+            etcd: Etcd::new(Store::new(record.clone())),
+            store_stalls_until: Time::ZERO,
+            first: record,
+            machines: Vec::new(),
+            terms: 0,
             processes: Vec::new(),
             gophers: Vec::new(),
             operator: Operator::default(),
             oracle: Oracle::default(),
         };
+        let machines = if world.traits.durable { 3 } else { 1 };
+        world.machines = (0..machines).map(|number| Machine::new(&mut world, number)).collect();
         world.processes = (0..processes).map(|number| Process::new(&mut world, number)).collect();
         world.gophers = (0..gophers).map(|number| Gopher::new(&mut world, number)).collect();
         world
@@ -195,16 +258,25 @@ impl World {
 
     /// Runs the world to its end. Panics if anything is wrong.
     pub(crate) fn run(&mut self) -> Verdict {
-        self.start_server();
+        for number in 0..self.machines.len() {
+            self.start_machine(number);
+        }
         for number in 0..self.processes.len() {
             self.after(Duration::from_millis(1), Happening::ProcessStarts { process: number });
         }
         for number in 0..self.gophers.len() {
             self.after(Duration::from_millis(1), Happening::GopherStarts { gopher: number });
         }
-        for what in [Happening::Look, Happening::Nemesis, Happening::Ask] {
+        for what in [Happening::LeasesEnd, Happening::Look, Happening::Ask] {
             self.after(Duration::from_millis(100), what);
         }
+        if self.traits.calm {
+            self.trouble = false;
+            self.run_until(self.now + PEACE);
+            self.trouble = true;
+        }
+        self.trouble_began = true;
+        self.after(Duration::from_millis(100), Happening::Nemesis);
         let end_of_trouble = self.now + TROUBLE;
         self.run_until(end_of_trouble);
         self.end_trouble();
@@ -213,6 +285,7 @@ impl World {
             assert!(self.now < bound, "still in disorder: {disorder}");
             self.run_until(self.now + LOOK);
         }
+        self.oracle.terms = u64::from(self.terms);
         self.oracle.verdict(self.now)
     }
 
@@ -244,9 +317,20 @@ impl World {
             Happening::Look => self.look(),
             Happening::Nemesis => self.strike(),
             Happening::Ask => self.ask(),
-            Happening::ServerTimer { server } => self.server_timer(server),
-            Happening::ServerStarts => self.start_server(),
-            Happening::Committed { server } => self.batch_committed(server),
+            Happening::LeasesEnd => self.leases_end(),
+            Happening::MachineStarts { machine } => self.start_machine(machine),
+            Happening::MachineTicks { machine, life } => self.machine_ticks(machine, life),
+            Happening::MachineEnds { machine, life } => self.machine_ends(machine, life),
+            Happening::Asked { machine, life, ask } => self.asked(machine, life, ask),
+            Happening::Answers { machine, life, answer } => self.answers(machine, life, answer),
+            Happening::Invited { machine, life, epoch, state, from } => {
+                self.invited(machine, life, epoch, state, from);
+            }
+            Happening::Taken { machine, epoch } => self.taken(machine, epoch),
+            Happening::TermTimer { machine, term } => self.term_timer(machine, term),
+            Happening::StoreIsSlow { machine, term, batch } => {
+                self.store_is_slow(machine, term, batch);
+            }
             Happening::Said { stream, said } => self.said(stream, said),
             Happening::EndSeenByServer { stream } => self.end_seen_by_server(stream),
             Happening::Told { stream, told } => self.told(stream, told),
@@ -261,12 +345,13 @@ impl World {
             Happening::StopEnds { process, life, shard, token } => {
                 self.stop_ends(process, life, &shard, token);
             }
+            Happening::PrepareEnds { process, life, preparation, well } => {
+                self.prepare_ends(process, life, &preparation, well);
+            }
             Happening::ProcessStarts { process } => self.start_process(process),
             Happening::GopherTicks { gopher, life } => self.gopher_ticks(gopher, life),
             Happening::Beat { server, gopher, life, call, beat } => {
-                if server == self.server.number && self.server.is_up() {
-                    self.beat_arrives(gopher, life, call, &beat);
-                }
+                self.beat_arrives(server, gopher, life, call, &beat);
             }
             Happening::Answered { gopher, life, call, answer } => {
                 self.answer_arrives(gopher, life, call, &answer);
@@ -283,17 +368,24 @@ impl World {
     /// Until when the one that this happens to is stopped.
     fn standing_still(&self, what: &Happening) -> Option<Time> {
         match what {
-            Happening::ServerTimer { .. }
-            | Happening::Committed { .. }
-            | Happening::Said { .. }
-            | Happening::EndSeenByServer { .. }
-            | Happening::Beat { .. } => Some(self.server.still_until),
+            Happening::MachineTicks { machine, .. }
+            | Happening::MachineEnds { machine, .. }
+            | Happening::Answers { machine, .. }
+            | Happening::Invited { machine, .. }
+            | Happening::Taken { machine, .. }
+            | Happening::TermTimer { machine, .. }
+            | Happening::StoreIsSlow { machine, .. } => Some(self.machines[*machine].still_until),
+            Happening::Said { stream, .. } | Happening::EndSeenByServer { stream } => {
+                self.still_behind(self.network.server_of(*stream))
+            }
+            Happening::Beat { server, .. } => self.still_behind(*server),
             Happening::Told { stream, .. } | Happening::EndSeenByProcess { stream } => {
                 Some(self.processes[self.network.process_of(*stream)].still_until)
             }
             Happening::Dials { process, .. }
             | Happening::ProcessTimer { process, .. }
             | Happening::StartEnds { process, .. }
+            | Happening::PrepareEnds { process, .. }
             | Happening::StopEnds { process, .. } => Some(self.processes[*process].still_until),
             Happening::GopherTicks { gopher, .. }
             | Happening::Answered { gopher, .. }
@@ -302,6 +394,15 @@ impl World {
             | Happening::GopherLeaves { gopher, .. } => Some(self.gophers[*gopher].still_until),
             _ => None,
         }
+    }
+
+    fn still_behind(&self, term: u32) -> Option<Time> {
+        self.machine_of(term).map(|machine| self.machines[machine].still_until)
+    }
+
+    /// Everything goes wrong, and not only with the servers.
+    pub(crate) fn is_wild(&self) -> bool {
+        self.trouble && !self.traits.calm
     }
 
     pub(crate) fn tell(&mut self, line: impl FnOnce() -> String) {
@@ -324,8 +425,10 @@ impl Traits {
             true => Kind::Ephemeral,
             false => Kind::Fixed { shards: u32::try_from(shards).unwrap() },
         };
+        let durable = chance.percent(70);
         Self {
-            durable: chance.percent(70),
+            durable,
+            calm: durable && chance.percent(20),
             kind,
             keys: (0..shards).map(|n| Arc::from(n.to_string())).collect(),
             hosts: (0..3).map(|n| Arc::from(format!("host-{n}"))).collect(),
@@ -343,12 +446,15 @@ fn record(chance: &mut Chance, traits: &Traits) -> NamespaceRecord {
         ("heartbeat_ttl", format!("{}s", traits.heartbeat_ttl.as_secs())),
         ("crash_loop.enabled", chance.percent(50).to_string()),
         ("mass_failure.enabled", chance.percent(50).to_string()),
+        ("restart_grace", chance.pick(&["0s", "2s", "5s"]).to_owned()),
+        ("prepare_timeout", chance.pick(&["0s", "1s", "5s"]).to_owned()),
     ];
     NamespaceRecord {
-        name: "orders".into(),
+        name: NAMESPACE.into(),
         kind: traits.kind,
         settings: settings.map(|(name, value)| (name.to_owned(), value)).to_vec(),
-        frozen: false,
+        // Where nothing but leaders is to change, nothing moves for balance.
+        frozen: traits.calm,
     }
 }
 

@@ -7,7 +7,7 @@
 //! A bound and no promise: whether the rest can be packed that evenly is a harder
 //! question, which this does not ask.
 
-use super::{Balance, Sum};
+use super::Sum;
 
 /// The least that is possible.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,11 +40,21 @@ pub fn lower_bound_over(loads: impl IntoIterator<Item = f64>, capacities: &[f64]
     capacities.sort_unstable_by(|a, b| b.total_cmp(a));
     let mut loads: Vec<f64> = loads.into_iter().collect();
     let total = loads.iter().copied().collect::<Sum>().value();
-    let filled = fill(largest_first(&mut loads, capacities.len()), total, &capacities);
-    let hosts: Vec<_> = filled.into_iter().zip(capacities).collect();
-    let balance = Balance::per_capacity(&hosts, 1.0);
-    let level = hosts.last().map_or(0.0, |(load, capacity)| load / capacity);
-    Bound { max_over_mean: balance.max_over_mean(), spread: balance.spread, level }
+    let largest = largest_first(&mut loads, capacities.len());
+    lower_bound_from(largest.iter().copied(), total, &capacities)
+}
+
+/// The bound where the largest loads, largest first, are part of so much; no more
+/// of them are asked for than pin a host. Capacities come largest first.
+pub(crate) fn lower_bound_from(
+    largest: impl IntoIterator<Item = f64>,
+    total: f64,
+    capacities: &[f64],
+) -> Bound {
+    if capacities.is_empty() || total <= 0.0 {
+        return Bound::default();
+    }
+    Filled::new(largest, total, capacities).bound(total, capacities)
 }
 
 /// The `count` largest, in order: more can pin no host. Looks at the others once.
@@ -58,28 +68,63 @@ fn largest_first(loads: &mut [f64], count: usize) -> &[f64] {
     largest
 }
 
-/// Host loads that bound any placement; loads and capacities come largest first.
-fn fill(loads: &[f64], total: f64, capacities: &[f64]) -> Vec<f64> {
-    let mut filled = Vec::with_capacity(capacities.len());
-    let mut rest = total;
-    let mut room = capacities.iter().copied().collect::<Sum>().value();
-    let mut above = f64::INFINITY;
-    for (&load, &capacity) in loads.iter().zip(capacities) {
-        let level = load / capacity;
-        if filled.len() + 1 >= capacities.len() || level <= rest / room || level > above {
-            break;
+/// Host loads that bound any placement.
+struct Filled {
+    /// Load and capacity of hosts that one shard pins, the fullest first.
+    pinned: Vec<(f64, f64)>,
+    /// What is left for the others.
+    rest: f64,
+    /// Their capacity.
+    room: f64,
+}
+
+impl Filled {
+    fn new(largest: impl IntoIterator<Item = f64>, total: f64, capacities: &[f64]) -> Self {
+        let room = capacities.iter().copied().collect::<Sum>().value();
+        let mut filled = Self { pinned: Vec::new(), rest: total, room };
+        let mut above = f64::INFINITY;
+        let mut largest = largest.into_iter();
+        // The last host is never pinned: it takes what is left.
+        for &capacity in &capacities[..capacities.len() - 1] {
+            let Some(load) = largest.next() else { break };
+            let fullness = load / capacity;
+            if fullness <= filled.level() || fullness > above {
+                break;
+            }
+            filled.pin(load, capacity);
+            above = fullness;
         }
-        filled.push(load);
-        (rest, room, above) = (rest - load, room - capacity, level);
+        filled
     }
-    let free = &capacities[filled.len()..];
-    let room: f64 = free.iter().copied().collect::<Sum>().value();
-    filled.extend(free.iter().map(|capacity| rest.max(0.0) * capacity / room));
-    filled
+
+    fn pin(&mut self, load: f64, capacity: f64) {
+        self.pinned.push((load, capacity));
+        self.rest = (self.rest - load).max(0.0);
+        self.room -= capacity;
+    }
+
+    fn level(&self) -> f64 {
+        self.rest / self.room
+    }
+
+    fn bound(&self, total: f64, capacities: &[f64]) -> Bound {
+        let capacity = capacities.iter().copied().collect::<Sum>().value();
+        let mean = total / capacity;
+        let square = |load: f64, capacity: f64| capacity * (load / capacity / mean - 1.0).powi(2);
+        let pinned: Sum = self.pinned.iter().map(|&(load, room)| square(load, room)).collect();
+        let free = square(self.rest, self.room);
+        let fullest = self.pinned.first().map_or(0.0, |(load, capacity)| load / capacity);
+        Bound {
+            max_over_mean: fullest.max(self.level()) / mean,
+            spread: ((pinned.value() + free) / capacity).sqrt(),
+            level: self.level(),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Balance;
     use super::*;
 
     #[test]

@@ -16,7 +16,6 @@ use crate::plan::MoveReason;
 use crate::policy::Mode;
 use crate::view::{ExecutorIndex, ShardIndex};
 
-use super::by_host::ByHost;
 use super::draft::Draft;
 use super::gap::Gap;
 use super::ladder::Ladder;
@@ -59,10 +58,9 @@ fn ceiling(draft: &Draft<'_>, full: &[ExecutorIndex]) -> usize {
 
 /// By executor: what may be taken from it.
 fn shelves(draft: &Draft<'_>, full: &[ExecutorIndex]) -> Vec<Shelf> {
-    let by_host = ByHost::new(draft);
-    let mut shelves: Vec<Shelf> = draft.view.executors.iter().map(|_| Shelf::default()).collect();
+    let mut shelves: Vec<Shelf> = draft.executors().iter().map(|_| Shelf::default()).collect();
     for &executor in full {
-        let shards = by_host.shards(executor).iter().copied();
+        let shards = draft.shards_of(executor).into_iter();
         let free = shards.filter(|&shard| draft.is_free(shard));
         shelves[executor.0 as usize] = Shelf::new(draft, free);
     }

@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use crate::load::Ordered;
 use crate::placer::Placer;
 use crate::plan::MoveReason;
-use crate::view::{Candidacy, ShardIndex, ShardView};
+use crate::view::{Candidacy, ExecutorIndex, ShardIndex};
 
 use super::draft::Draft;
 
@@ -26,7 +26,7 @@ pub(super) fn place(draft: &mut Draft<'_>) -> usize {
     let mut placer = Placer::new(draft.policy.mode, draft.candidates(), draft.mean_shard_load());
     for (shard, reason) in forced {
         let view = draft.shard(shard);
-        if let Some(to) = placer.place(view.key_hash, Some(draft.weight(view))) {
+        if let Some(to) = placer.place(view.key_hash, Some(draft.weight(&view))) {
             draft.shift(shard, to, reason);
         }
     }
@@ -34,23 +34,24 @@ pub(super) fn place(draft: &mut Draft<'_>) -> usize {
 }
 
 fn forced_largest_first(draft: &Draft<'_>) -> Vec<(ShardIndex, MoveReason)> {
-    let mut forced: Vec<_> = draft
-        .shards()
-        .filter_map(|(index, shard)| Some((index, shard, force_on(draft, shard)?)))
-        .collect();
-    forced.sort_by_key(|&(_, shard, _)| (Reverse(Ordered(draft.weight(shard))), shard.key_hash));
-    forced.into_iter().map(|(index, _, reason)| (index, reason)).collect()
+    let mut forced: Vec<_> = draft.unowned().map(|shard| (shard, MoveReason::Unowned)).collect();
+    for (executor, view) in (0u32..).map(ExecutorIndex).zip(draft.executors()) {
+        if let Some(reason) = reason_to_empty(view.candidacy) {
+            let shards = draft.shards_of(executor).into_iter();
+            let free = shards.filter(|&shard| !draft.shard(shard).fixed);
+            forced.extend(free.map(|shard| (shard, reason)));
+        }
+    }
+    forced.sort_by_cached_key(|&(index, _)| {
+        let shard = draft.shard(index);
+        (Reverse(Ordered(draft.weight(&shard))), shard.key_hash, index)
+    });
+    forced
 }
 
-/// Why a shard must move; `None` if it need not, or cannot now.
-fn force_on(draft: &Draft<'_>, shard: &ShardView) -> Option<MoveReason> {
-    if shard.fixed {
-        return None;
-    }
-    let Some(owner) = shard.owner else {
-        return Some(MoveReason::Unowned);
-    };
-    match draft.view.executors[owner.0 as usize].candidacy {
+/// Why the shards of such an executor must move; `None` if they need not.
+fn reason_to_empty(candidacy: Candidacy) -> Option<MoveReason> {
+    match candidacy {
         Candidacy::Drained => Some(MoveReason::HostDrained),
         Candidacy::Leaving => Some(MoveReason::ExecutorLeaving),
         Candidacy::Open | Candidacy::Silent => None,

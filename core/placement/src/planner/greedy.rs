@@ -21,7 +21,6 @@ mod hold;
 use crate::plan::{MoveReason, StopReason};
 use crate::view::{ExecutorIndex, ShardIndex, ShardView};
 
-use super::by_host::ByHost;
 use super::draft::Draft;
 use super::gap::Gap;
 use super::ladder::Ladder;
@@ -110,7 +109,6 @@ impl Bands {
 struct Pass {
     bands: Bands,
     ladder: Ladder,
-    by_host: ByHost,
     /// By executor, built when it is first needed: most hosts are never asked.
     shelves: Vec<Option<Shelf>>,
 }
@@ -126,17 +124,15 @@ impl Pass {
         Self {
             bands,
             ladder: Ladder::new(draft),
-            by_host: ByHost::new(draft),
-            shelves: draft.view.executors.iter().map(|_| None).collect(),
+            shelves: draft.executors().iter().map(|_| None).collect(),
         }
     }
 
     fn next_step(&mut self, draft: &Draft<'_>) -> Option<Step> {
-        let Self { bands, ladder, by_host, shelves } = self;
+        let Self { bands, ladder, shelves } = self;
         let (to, cold) = bands.target(ladder)?;
         bands.hot(ladder).find_map(|(from, load)| {
-            let shelf =
-                shelves[from.0 as usize].get_or_insert_with(|| shelf(draft, by_host.shards(from)));
+            let shelf = shelves[from.0 as usize].get_or_insert_with(|| shelf(draft, from));
             shelf.take_best(Gap::between(load, cold)).map(|shard| Step { shard, from, to })
         })
     }
@@ -155,23 +151,23 @@ impl Pass {
             return Verdict::on(Vec::new());
         }
         let target = self.bands.target(&self.ladder);
-        let by_host = ByHost::new(draft);
         let hold = |(host, load)| {
             let gap = target.map(|(_, cold)| Gap::between(load, cold));
-            held(draft, host, hold::reason(draft, by_host.shards(host), gap))
+            held(draft, host, hold::reason(draft, &draft.shards_of(host), gap))
         };
         Verdict::on(hot.map(hold).collect())
     }
 }
 
 /// What a hot host can give now.
-fn shelf(draft: &Draft<'_>, shards: &[ShardIndex]) -> Shelf {
-    Shelf::new(draft, shards.iter().copied().filter(|&shard| is_eligible(draft, shard)))
+fn shelf(draft: &Draft<'_>, host: ExecutorIndex) -> Shelf {
+    let shards = draft.shards_of(host).into_iter();
+    Shelf::new(draft, shards.filter(|&shard| is_eligible(draft, shard)))
 }
 
 fn is_eligible(draft: &Draft<'_>, shard: ShardIndex) -> bool {
     let view = draft.shard(shard);
-    draft.is_free(shard) && is_worth_a_move(view) && !is_cooling(draft, view)
+    draft.is_free(shard) && is_worth_a_move(&view) && !is_cooling(draft, &view)
 }
 
 fn is_worth_a_move(shard: &ShardView) -> bool {

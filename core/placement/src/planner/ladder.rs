@@ -17,7 +17,7 @@ pub(super) struct Ladder {
 
 impl Ladder {
     pub(super) fn new(draft: &Draft<'_>) -> Self {
-        let mut ranks = vec![u32::MAX; draft.view.executors.len()];
+        let mut ranks = vec![u32::MAX; draft.executors().len()];
         for (rank, executor) in (0u32..).zip(draft.open()) {
             ranks[executor.0 as usize] = rank;
         }

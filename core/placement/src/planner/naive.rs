@@ -74,17 +74,17 @@ impl Pair {
     }
 
     fn hottest_shard(&self, draft: &Draft<'_>) -> Result<(ShardIndex, f64), HoldReason> {
-        let mine = |&(index, _): &(ShardIndex, _)| draft.owner(index) == Some(self.hottest);
-        let measured = |&(_, shard): &(_, &ShardView)| shard.load.is_some();
-        let mut measured = draft.shards().filter(mine).filter(measured).peekable();
+        let shards = draft.shards_of(self.hottest).into_iter();
+        let seen = shards.map(|index| (index, draft.shard(index)));
+        let mut measured = seen.filter(|(_, shard)| shard.load.is_some()).peekable();
         if measured.peek().is_none() {
             return Err(HoldReason::Unmeasured);
         }
-        let heat = |shard: &ShardView| (Ordered(draft.weight(shard)), shard.key_hash);
+        let heat = |index, shard: &ShardView| (Ordered(draft.weight(shard)), shard.key_hash, index);
         measured
             .filter(|&(index, _)| draft.is_free(index))
-            .max_by_key(|&(_, shard)| heat(shard))
-            .map(|(index, shard)| (index, draft.weight(shard)))
+            .max_by_key(|(index, shard)| heat(*index, shard))
+            .map(|(index, shard)| (index, draft.weight(&shard)))
             .ok_or(HoldReason::InHandover)
     }
 }

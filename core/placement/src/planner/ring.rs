@@ -21,10 +21,10 @@ pub(super) fn follow(draft: &mut Draft<'_>) -> Verdict {
 /// Shards of open executors that are not where the ring has them, in the order
 /// of the ring.
 fn misplaced(draft: &Draft<'_>) -> Vec<(ShardIndex, ExecutorIndex)> {
-    let executors = &draft.view.executors;
+    let executors = draft.executors();
     let ring = Ring::new(draft.open().iter().map(|&e| (e, &*executors[e.0 as usize].id)));
     let is_open = |owner: ExecutorIndex| executors[owner.0 as usize].candidacy.is_open();
-    let misplaced = |(index, shard): (ShardIndex, &ShardView)| {
+    let misplaced = |(index, shard): (ShardIndex, ShardView)| {
         let owner = draft.owner(index).filter(|&owner| is_open(owner))?;
         let to = ring.owner(shard.key_hash)?;
         (owner != to && draft.is_free(index)).then_some((index, to))

@@ -60,7 +60,7 @@ impl Shelf {
 impl Book {
     fn of(draft: &Draft<'_>, shard: ShardIndex) -> Self {
         let view = draft.shard(shard);
-        Self { load: draft.weight(view), key_hash: view.key_hash, shard }
+        Self { load: draft.weight(&view), key_hash: view.key_hash, shard }
     }
 
     fn order(&self, other: &Self) -> Ordering {

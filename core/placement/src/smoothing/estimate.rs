@@ -12,26 +12,19 @@
 //! "Continuous inspection schemes", Biometrika 41, 1954) runs beside it: once
 //! several reports in a row are far off on the same side, the level is their
 //! mean, and what was before is forgotten. A single report, however odd, counts
-//! as [`CLIP`] deviations and is not enough.
+//! as a few deviations and is not enough.
 
+mod excursion;
+
+use std::num::NonZeroU16;
 use std::time::Duration;
 
+use crate::coarse::Coarse;
 use crate::time::Time;
 use crate::view::Load;
 
 use super::weight;
-
-/// The most deviations that one report counts for: with [`SLACK`] and
-/// [`ALARM`], four reports in a row are the fewest that make a step.
-const CLIP: f64 = 3.0;
-
-/// Deviations that a report may be off without counting.
-const SLACK: f64 = 1.0;
-
-/// The sum from which on it is a step. By Siegmund's approximation, noise alone
-/// gets there once in `exp(2 * 8.67) / 2`, some 10^7 reports, if it is normal; what
-/// that does to a level is within the variance it is given.
-const ALARM: f64 = 7.5;
+use excursion::Excursion;
 
 /// The least deviation of a report, as a part of the level: a load that is quiet
 /// but for rounding must not see steps in it.
@@ -43,31 +36,39 @@ const LEAST_DEVIATION: f64 = 0.05;
 /// from the first report on.
 const UNKNOWN_DEVIATION: f64 = 0.45;
 
-/// A load as far as its reports tell.
+/// For so many reports after a step a level is new.
+const NEW: u8 = 60;
+
+/// What the variance of a new level counts for. A planner asks for many deviations
+/// before it moves anything, since it looks at every host all day and noise gets
+/// another chance with every time constant. A step happens once: half as many
+/// deviations will do, and what has doubled is put right four times as soon.
+const DOUBT_OF_NEW: f64 = 0.25;
+
+/// As a part of the level: a change of less than that is none.
+const AT_REST: f64 = 1e-3;
+
+/// A load as far as its reports tell. There is one for every shard, so all but the
+/// level is kept to six digits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The level, in the unit of the reports.
     value: f64,
+    updated_at: Time,
     /// Of one report around the level, as far as it was seen.
-    seen_variance: f64,
-    /// How many there were.
-    reports: u32,
+    seen_variance: Coarse,
     /// The sum of the squared weights of the reports in the level: 1 for one
     /// report, 1/n for the mean of n.
-    squared_weights: f64,
-    excursion: Excursion,
-    updated_at: Time,
-}
-
-/// Reports that have been on one side of the level for a while.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Excursion {
-    /// The cumulative sum, in deviations: above 0 if they are above the level.
-    score: f64,
-    mean: f64,
-    reports: u32,
-    /// Of a report, before they set in: they would raise it, and hide in it.
-    variance: f64,
+    squared_weights: f32,
+    /// Of the excursion, see there.
+    score: f32,
+    excursion_mean: Coarse,
+    excursion_variance: Coarse,
+    excursion_reports: u8,
+    /// Reports since the last step, as far as they are counted.
+    since_step: u8,
+    /// How many reports there were.
+    reports: NonZeroU16,
 }
 
 impl Estimate {
@@ -75,11 +76,15 @@ impl Estimate {
     pub fn first(now: Time, report: f64) -> Self {
         Self {
             value: report,
-            seen_variance: 0.0,
-            reports: 1,
-            squared_weights: 1.0,
-            excursion: Excursion::default(),
             updated_at: now,
+            seen_variance: Coarse::NOTHING,
+            squared_weights: 1.0,
+            score: 0.0,
+            excursion_mean: Coarse::NOTHING,
+            excursion_variance: Coarse::NOTHING,
+            excursion_reports: 0,
+            since_step: u8::MAX,
+            reports: NonZeroU16::MIN,
         }
     }
 
@@ -101,12 +106,26 @@ impl Estimate {
         if elapsed.is_zero() {
             return last;
         }
-        let excursion = last.excursion.after(&last, report);
-        if excursion.score.abs() >= ALARM {
+        let deviations = last.deviations(report);
+        let variance = last.ordinary_variance();
+        let excursion = last.excursion().after(report, deviations, variance);
+        if excursion.is_step() {
             return last.stepped(now, excursion);
         }
-        let averaged = last.averaged(now, report, weight(elapsed, time_constant));
-        Self { excursion, ..averaged }
+        last.averaged(now, report, weight(elapsed, time_constant)).during(excursion)
+    }
+
+    /// As if it had been looked at then, and what it says had been found so.
+    pub fn standing_until(self, time: Time) -> Self {
+        Self { updated_at: self.updated_at.max(time), ..self }
+    }
+
+    /// Whether more of the same report would change nothing that matters: the level
+    /// and its deviation are within a thousandth of it.
+    pub fn is_at_rest(&self, report: f64) -> bool {
+        let close = AT_REST * report;
+        let variance = self.level_variance();
+        self.score == 0.0 && (self.value - report).abs() <= close && variance <= close * close
     }
 
     /// The level.
@@ -121,19 +140,28 @@ impl Estimate {
 
     /// As a planner wants it; `reported` is the last report.
     pub fn load(&self, reported: f64) -> Load {
-        Load { smoothed: self.value, reported, variance: self.variance() * self.squared_weights }
+        let doubt = if self.since_step < NEW { DOUBT_OF_NEW } else { 1.0 };
+        Load { smoothed: self.value, reported, variance: doubt * self.level_variance() }
+    }
+
+    fn level_variance(&self) -> f64 {
+        self.variance() * f64::from(self.squared_weights)
     }
 
     fn averaged(self, now: Time, report: f64, alpha: f64) -> Self {
         // 1/(n+1) as long as the level is a plain mean of n reports.
-        let alpha = alpha.max(self.squared_weights / (1.0 + self.squared_weights));
+        let squared_weights = f64::from(self.squared_weights);
+        let alpha = alpha.max(squared_weights / (1.0 + squared_weights));
         let residual = report - self.value;
         let rest = 1.0 - alpha;
         Self {
             value: self.value + alpha * residual,
-            seen_variance: rest * (self.seen_variance + alpha * residual * residual),
+            seen_variance: Coarse::of(
+                rest * (self.seen_variance.value() + alpha * residual * residual),
+            ),
             reports: self.reports.saturating_add(1),
-            squared_weights: rest * rest * self.squared_weights + alpha * alpha,
+            squared_weights: (rest * rest * squared_weights + alpha * alpha) as f32,
+            since_step: self.since_step.saturating_add(1),
             updated_at: now,
             ..self
         }
@@ -145,49 +173,52 @@ impl Estimate {
         let scale = if self.value > 0.0 { excursion.mean / self.value } else { 1.0 };
         Self {
             value: excursion.mean,
-            seen_variance: excursion.variance * scale.clamp(0.1, 10.0).powi(2),
+            seen_variance: Coarse::of(excursion.variance * scale.clamp(0.1, 10.0).powi(2)),
             reports: self.reports.saturating_add(1),
-            squared_weights: 1.0 / f64::from(excursion.reports),
-            excursion: Excursion::default(),
+            squared_weights: 1.0 / f32::from(excursion.reports),
+            since_step: 0,
             updated_at: now,
+            ..self
+        }
+        .during(Excursion::default())
+    }
+
+    fn excursion(&self) -> Excursion {
+        Excursion {
+            score: self.score.into(),
+            mean: self.excursion_mean.value(),
+            reports: self.excursion_reports,
+            variance: self.excursion_variance.value(),
+        }
+    }
+
+    fn during(self, excursion: Excursion) -> Self {
+        Self {
+            score: excursion.score as f32,
+            excursion_mean: Coarse::of(excursion.mean),
+            excursion_variance: Coarse::of(excursion.variance),
+            excursion_reports: excursion.reports,
+            ..self
         }
     }
 
     /// Of one report, with what was taken for granted.
     fn variance(&self) -> f64 {
-        let reports = f64::from(self.reports);
+        let reports = f64::from(self.reports.get());
         let unknown = (UNKNOWN_DEVIATION * self.value).powi(2);
-        (reports * self.seen_variance + unknown) / (reports + 1.0)
+        (reports * self.seen_variance.value() + unknown) / (reports + 1.0)
     }
 
     /// The variance of a report when nothing is out of the ordinary.
     fn ordinary_variance(&self) -> f64 {
-        if self.excursion.reports > 0 { self.excursion.variance } else { self.variance() }
+        if self.excursion_reports > 0 { self.excursion_variance.value() } else { self.variance() }
     }
 
-    /// How many deviations a report is off the level, within [`CLIP`].
+    /// How many deviations a report is off the level.
     fn deviations(&self, report: f64) -> f64 {
         let least = (self.value * LEAST_DEVIATION).max(f64::MIN_POSITIVE);
         let deviation = self.ordinary_variance().sqrt().max(least);
-        ((report - self.value) / deviation).clamp(-CLIP, CLIP)
-    }
-}
-
-impl Excursion {
-    fn after(self, level: &Estimate, report: f64) -> Self {
-        let (residual, variance) = (level.deviations(report), level.ordinary_variance());
-        let onward = self.score + residual - SLACK.copysign(self.score);
-        if self.score * onward > 0.0 {
-            let reports = self.reports.saturating_add(1);
-            let mean = self.mean + (report - self.mean) / f64::from(reports);
-            return Self { score: onward, mean, reports, variance };
-        }
-        match residual.abs() - SLACK {
-            beyond if beyond > 0.0 => {
-                Self { score: beyond.copysign(residual), mean: report, reports: 1, variance }
-            }
-            _ => Self::default(),
-        }
+        (report - self.value) / deviation
     }
 }
 
@@ -222,7 +253,20 @@ mod tests {
         assert!((three.value() - 6.0).abs() < 1e-12);
         // Variance of a report 6, and 2.7 squared as a fourth; of a mean of three
         // of them a third.
-        assert!((three.load(9.0).variance - (3.0 * 6.0 + 7.29) / 4.0 / 3.0).abs() < 1e-12);
+        assert!((three.load(9.0).variance - (3.0 * 6.0 + 7.29) / 4.0 / 3.0).abs() < 1e-5);
+    }
+
+    #[test]
+    fn what_is_known_of_a_load_takes_forty_bytes() {
+        assert_eq!(size_of::<Option<Estimate>>(), 40);
+    }
+
+    #[test]
+    fn a_load_that_stands_comes_to_rest_within_half_an_hour() {
+        let minutes = |count: usize| estimate(vec![7.0; count * 60]).is_at_rest(7.0);
+        assert!(!minutes(5) && minutes(30));
+        let stepped = vec![7.0; 1800].into_iter().chain([8.0]);
+        assert!(!estimate(stepped).is_at_rest(8.0));
     }
 
     #[test]

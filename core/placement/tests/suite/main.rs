@@ -8,6 +8,8 @@ mod best;
 #[cfg(test)]
 mod checking;
 #[cfg(test)]
+mod kept;
+#[cfg(test)]
 mod oracle;
 #[cfg(test)]
 mod over_time;

@@ -94,11 +94,15 @@ fn any_executor() -> impl Strategy<Value = (Candidacy, f64, Option<Time>)> {
     (any_candidacy(), capacity, option::weighted(0.3, any_time_ago()))
 }
 
+pub(crate) fn any_executor_view() -> impl Strategy<Value = ExecutorView> {
+    any_executor().prop_map(|kind| executors(&[kind])[0].clone())
+}
+
 fn any_time_ago() -> impl Strategy<Value = Time> {
     (0..200u64).prop_map(|ago| Time::from_millis(1_000_000 - ago * 1000))
 }
 
-fn any_shard(executors: usize) -> impl Strategy<Value = ShardView> {
+pub(crate) fn any_shard(executors: usize) -> impl Strategy<Value = ShardView> {
     let owner = option::weighted(0.9, 0..executors.max(1) as u32)
         .prop_map(move |owner| owner.filter(|_| executors > 0).map(ExecutorIndex));
     let moved_at = option::of(any_time_ago());
@@ -117,7 +121,7 @@ fn any_shard(executors: usize) -> impl Strategy<Value = ShardView> {
 }
 
 /// Mostly common numbers, so that ties occur; sometimes extreme ones.
-fn any_load() -> impl Strategy<Value = Load> {
+pub(crate) fn any_load() -> impl Strategy<Value = Load> {
     let figure = || {
         prop_oneof![
             3 => (0..10u32).prop_map(f64::from),

@@ -8,6 +8,7 @@ use crate::overload::Overload;
 use crate::request::Request;
 use crate::settings::Enforcement;
 use crate::shares::{Shares, Standing};
+use crate::time::Time;
 use crate::verdict::{Arrival, Hold, Permit, Reason};
 use crate::waiting::Waiter;
 
@@ -22,24 +23,30 @@ enum Decision {
 }
 
 impl Shedder {
-    /// Starts one of a calm queue.
-    #[inline]
-    pub(super) fn start_at_once(&mut self, moment: Moment, request: &Request) -> Permit {
-        let hold = held(request);
-        self.take_place(moment, request, hold);
-        self.permit(moment, request, hold)
-    }
-
-    #[cold]
-    #[inline(never)]
-    pub(super) fn arrive_contended(&mut self, moment: Moment, request: &Request) -> Arrival {
+    /// As [`Shedder::arrive`], for one that [`Shedder::arrive_calmly`] did not admit.
+    pub fn arrive_watched(&mut self, now: Time, request: &Request) -> Arrival {
+        let moment = self.observe(now);
+        let index = request.queue.0 as usize;
+        if request.enforcement == Enforcement::Off || index >= self.queues.len() {
+            return Arrival::Admitted(self.permit(moment, request, Hold::Unwatched));
+        }
+        if moment.at >= self.queues[index].next_roll {
+            self.roll(moment, index);
+        }
+        self.queues[index].demand.arrived(request.level);
         let decision = self.judge(moment, request);
         self.count_share(request, decision.is_ok());
         match decision {
-            Ok(Decision::Start) => Arrival::Admitted(self.start_at_once(moment, request)),
+            Ok(Decision::Start) => Arrival::Admitted(self.start(moment, request)),
             Ok(Decision::Wait) => self.wait(moment, request),
             Err(reason) => self.turn_away(moment, request, reason),
         }
+    }
+
+    fn start(&mut self, moment: Moment, request: &Request) -> Permit {
+        let hold = held(request);
+        self.take_place(moment, request, hold);
+        self.permit(moment, request, hold)
     }
 
     fn judge(&mut self, moment: Moment, request: &Request) -> Result<Decision, Reason> {
@@ -52,6 +59,7 @@ impl Shedder {
         self.check_cap(request)?;
         self.check_pressure(moment, request)?;
         if self.can_start(request) {
+            self.note_calm(moment, request);
             return Ok(Decision::Start);
         }
         self.check_wait(moment, request)?;
@@ -98,6 +106,14 @@ impl Shedder {
             && self.places.has_place(queue.inflight)
     }
 
+    /// One that starts at once while nobody waits: the queue does not stand.
+    fn note_calm(&mut self, moment: Moment, request: &Request) {
+        let queue = &mut self.queues[request.queue.0 as usize];
+        if !self.pressure.is_on() && queue.is_calm(request.level) {
+            queue.detector.saw_empty(moment.at);
+        }
+    }
+
     /// Whether the wait that is predicted is one that its level may have.
     fn check_wait(&self, moment: Moment, request: &Request) -> Result<(), Reason> {
         let level = request.level;
@@ -106,9 +122,7 @@ impl Shedder {
             return Ok(());
         }
         if !queue.overload.is_active() {
-            let wait = queue.predicted_wait(level);
-            let grown_for = moment.at - queue.detector.empty_at();
-            let no_burst = Overload::is_no_burst(level, wait, grown_for, queue.tuning.interval);
+            let no_burst = Overload::is_no_burst(level, queue.growth(moment.at, level));
             return if no_burst { Err(Reason::Overload) } else { Ok(()) };
         }
         let standing = self.standing(moment, request);

@@ -4,15 +4,31 @@ use super::{Moment, Shedder};
 use crate::criticality::Criticality;
 use crate::handling::Handling;
 use crate::request::Request;
-use crate::verdict::{Hold, Permit};
+use crate::time::Time;
+use crate::verdict::{Hold, Outcome, Permit};
 
 impl Shedder {
+    /// As [`Shedder::complete`], for one that [`Shedder::complete_calmly`] did not
+    /// take. Each permit once.
+    pub fn complete_watched(&mut self, now: Time, permit: &Permit, outcome: Outcome) {
+        let moment = self.observe(now);
+        let index = permit.queue.0 as usize;
+        if permit.hold == Hold::Unwatched || index >= self.queues.len() {
+            return;
+        }
+        if moment.at >= self.queues[index].next_roll {
+            self.roll(moment, index);
+        }
+        if outcome == Outcome::Answered {
+            self.record_handling(moment, permit);
+        }
+        self.release(moment, permit);
+    }
+
     /// A handler that answered took so long, stalls of the process taken out. In
     /// a dry run beyond the limit it took longer than it would have.
-    #[inline]
-    pub(super) fn record_handling(&mut self, moment: Moment, permit: &Permit) {
-        let stalled = self.stalled() - permit.stalled;
-        let took = (moment.now - permit.admitted_at).saturating_sub(stalled);
+    fn record_handling(&mut self, moment: Moment, permit: &Permit) {
+        let took = self.clock.ran(permit.admitted_at, permit.stalled, moment.now);
         let queue = &mut self.queues[permit.queue.0 as usize];
         if permit.hold == Hold::Place || !queue.is_crowded() {
             queue.handling.record(took);
@@ -22,7 +38,6 @@ impl Shedder {
     }
 
     /// Gives back what a permit took up.
-    #[inline]
     pub(super) fn release(&mut self, moment: Moment, permit: &Permit) {
         let index = permit.queue.0 as usize;
         match permit.hold {
@@ -38,12 +53,10 @@ impl Shedder {
         self.queues[index].note_occupancy(moment.at);
     }
 
-    #[inline]
     fn free_place(&mut self, moment: Moment, index: usize) {
         let queue = &mut self.queues[index];
-        self.places.free(queue.inflight);
+        self.places.free(moment.at, queue.inflight, queue.typical);
         queue.free_place(moment.at);
-        self.places.limiter.occupied(moment.at, self.places.inflight, queue.typical);
     }
 
     /// In a dry run places come free as fast as handlers end: whichever of them
@@ -99,7 +112,6 @@ impl Shedder {
     }
 
     /// A caller with a cap has so many more.
-    #[inline]
     pub(super) fn count_caller(&mut self, request: &Request, more: u32) {
         let queue = &mut self.queues[request.queue.0 as usize];
         if queue.settings.caller_cap.is_some() && !request.level.is_critical() {
@@ -107,14 +119,12 @@ impl Shedder {
         }
     }
 
-    #[inline]
     fn uncount_caller(&mut self, permit: &Permit) {
         if permit.hold != Hold::Over {
             self.uncount(permit.queue.0 as usize, permit.level, permit.caller.0);
         }
     }
 
-    #[inline]
     fn uncount(&mut self, index: usize, level: Criticality, caller: u32) {
         let queue = &mut self.queues[index];
         if queue.settings.caller_cap.is_some() && !level.is_critical() {

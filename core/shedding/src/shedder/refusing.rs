@@ -26,7 +26,7 @@ impl Shedder {
         }
         self.queues[request.queue.0 as usize].dry_running += 1;
         let mut permit = self.permit(moment, request, Hold::Over);
-        permit.would_refuse = Some(refusal);
+        permit.would_refuse = Some(Box::new(refusal));
         Arrival::Admitted(permit)
     }
 
@@ -56,7 +56,8 @@ impl Shedder {
             }
             _ => unconditional,
         };
-        Refusal { reason, admitted_level, retry_after: spread_by(queue.come_again, spread) }
+        let retry_after = Duration::from_nanos((queue.come_again * spread) as u64);
+        Refusal { reason, admitted_level, retry_after }
     }
 
     /// Finds room within the bounds of the queue, if need be from those that
@@ -124,10 +125,6 @@ impl Shedder {
 
 fn full(level: Criticality) -> Reason {
     if level.is_critical() { Reason::CriticalSaturated } else { Reason::QueueFull }
-}
-
-fn spread_by(span: Duration, factor: f64) -> Duration {
-    Duration::from_nanos((span.as_nanos() as u64 as f64 * factor) as u64)
 }
 
 impl Queue {

@@ -7,7 +7,6 @@ use crate::verdict::{Hold, Permit, Reason};
 
 impl Shedder {
     /// Takes a place for one that starts as it arrives.
-    #[inline]
     pub(super) fn take_place(&mut self, moment: Moment, request: &Request, hold: Hold) {
         let index = request.queue.0 as usize;
         if hold == Hold::Ghost {
@@ -19,7 +18,6 @@ impl Shedder {
         self.queues[index].note_occupancy(moment.at);
     }
 
-    #[inline]
     fn occupy(&mut self, moment: Moment, index: usize, level: Criticality) {
         let queue = &mut self.queues[index];
         self.places.take(moment.at, queue.inflight, queue.typical);
@@ -36,7 +34,8 @@ impl Shedder {
             would_refuse: None,
             caller: request.caller,
             hold,
-            stalled: self.stalled(),
+            started: false,
+            stalled: self.clock.stalled(),
         }
     }
 
@@ -51,7 +50,8 @@ impl Shedder {
             would_refuse: None,
             caller: waiter.caller,
             hold: Hold::Place,
-            stalled: self.stalled(),
+            started: false,
+            stalled: self.clock.stalled(),
         }
     }
 

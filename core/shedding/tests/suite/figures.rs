@@ -1,6 +1,7 @@
 //! The figures of the specification, with the limit given (16, as many as the
 //! pool has) and with the limit found. `--nocapture` prints them.
 
+mod goals;
 mod isolation;
 mod overload;
 mod robustness;

@@ -330,8 +330,8 @@ impl Simulation<'_> {
         while let Some((ticket, verdict)) = self.shedder.poll_verdict() {
             let id = self.by_slot.remove(&ticket.slot).expect("a verdict for one that waits");
             match verdict {
-                Verdict::Admitted(permit) => {
-                    self.shedder.started(at, &permit);
+                Verdict::Admitted(mut permit) => {
+                    self.shedder.started(at, &mut permit);
                     let running = self.requests.get_mut(&id).unwrap();
                     assert!(running.permit.is_none(), "answered twice");
                     running.permit = Some(permit);

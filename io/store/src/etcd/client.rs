@@ -11,14 +11,18 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use parking_lot::RwLock;
-use tonic::metadata::{Ascii, MetadataValue};
+use futures::stream::{self, StreamExt};
+use tokio::time::{Instant, sleep, timeout};
+use tonic::metadata::MetadataValue;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
-use tonic::{Code, Request, Status};
+use tonic::{Code, Status, Streaming};
 
 use super::api::auth_client::AuthClient;
 use super::api::kv_client::KvClient;
+use super::api::watch_client::WatchClient;
 use super::api::{AuthenticateRequest, RangeRequest, RangeResponse, TxnRequest, TxnResponse};
+use super::api::{WatchRequest, WatchResponse};
+use super::auth::{self, Credentials, Signature};
 use super::error::EtcdError;
 use super::options::{EtcdOptions, EtcdTls};
 
@@ -40,8 +44,7 @@ const LARGEST_MESSAGE: usize = 256 << 20;
 pub(super) struct Client {
     members: Vec<Member>,
     first: AtomicUsize,
-    user: Option<(String, String)>,
-    token: RwLock<Option<MetadataValue<Ascii>>>,
+    credentials: Credentials,
 }
 
 #[derive(Debug)]
@@ -58,8 +61,8 @@ impl Client {
         if members.is_empty() {
             return Err(EtcdError::NoEndpoint);
         }
-        let user = options.user.clone();
-        Ok(Self { members, first: AtomicUsize::new(0), user, token: RwLock::default() })
+        let credentials = Credentials::new(options.user.clone());
+        Ok(Self { members, first: AtomicUsize::new(0), credentials })
     }
 
     pub(super) async fn range(&self, request: RangeRequest) -> Result<RangeResponse, EtcdError> {
@@ -78,6 +81,23 @@ impl Client {
         .await
     }
 
+    /// Opens a stream of changes, at whichever member is asked first now. Whoever
+    /// reads it says so when it breaks: see [`Client::ask_another`].
+    pub(super) async fn watch(
+        &self,
+        requests: Vec<WatchRequest>,
+    ) -> Result<Streaming<WatchResponse>, EtcdError> {
+        self.call("watch", |channel, sign| {
+            // etcd ends the stream when no more can be asked for.
+            let asked = stream::iter(requests.clone()).chain(stream::pending());
+            let mut request = sign.request(asked);
+            // A member that is cut off from the others ends the stream.
+            request.metadata_mut().insert("hasleader", MetadataValue::from_static("true"));
+            async move { watching(channel).watch(request).await }
+        })
+        .await
+    }
+
     /// Asks one member after the other until one answers. `ask` may be made twice.
     pub(super) async fn call<T, F>(
         &self,
@@ -87,97 +107,80 @@ impl Client {
     where
         F: Future<Output = Result<tonic::Response<T>, Status>>,
     {
-        let deadline = tokio::time::Instant::now() + DEADLINE;
+        let deadline = Instant::now() + DEADLINE;
         loop {
+            let sign = self.signature().await?;
             let first = self.first.load(Ordering::Relaxed);
-            let member = &self.members[first % self.members.len()];
-            let token = self.token().await?;
-            let answer =
-                tokio::time::timeout(ONE_MEMBER, ask(member.channel.clone(), Signature(token)))
-                    .await;
-            let status = match answer {
-                Ok(Ok(answer)) => return Ok(answer.into_inner()),
-                Ok(Err(status)) => status,
-                Err(_) => Status::deadline_exceeded("no answer"),
+            let member = self.member(first);
+            let status = match in_time(ask(member.channel.clone(), sign.clone())).await {
+                Ok(answer) => return Ok(answer.into_inner()),
+                Err(status) => status,
             };
-            if self.token_is_stale(&status) {
-                *self.token.write() = None;
-            } else if !is_worth_another_try(&status) {
+            if auth::is_stale(&status) && self.credentials.renew(&sign) {
+                tracing::debug!(endpoint = member.endpoint, %status, "etcd wants a new token");
+            } else if is_worth_another_try(&status) {
+                self.ask_another(first);
+            } else {
                 return Err(EtcdError::refused(what, &member.endpoint, &status));
             }
-            self.ask_another(first);
-            if tokio::time::Instant::now() + PAUSE >= deadline {
+            if Instant::now() + PAUSE >= deadline {
                 return Err(EtcdError::away(what, self.endpoints(), &status));
             }
-            tokio::time::sleep(PAUSE).await;
+            sleep(PAUSE).await;
         }
+    }
+
+    async fn signature(&self) -> Result<Signature, EtcdError> {
+        let ask = |user: AuthenticateRequest| async move { self.authenticate(user).await };
+        self.credentials.signature(ask).await
+    }
+
+    /// A token, unless etcd does not ask for one.
+    async fn authenticate(&self, user: AuthenticateRequest) -> Result<Signature, EtcdError> {
+        let deadline = Instant::now() + DEADLINE;
+        loop {
+            let first = self.first.load(Ordering::Relaxed);
+            let member = self.member(first);
+            let mut client = AuthClient::new(member.channel.clone());
+            let status = match in_time(client.authenticate(user.clone())).await {
+                Ok(answer) => return Signature::from_token(&answer.into_inner().token),
+                Err(status) if auth::is_off(&status) => return Ok(Signature::default()),
+                Err(status) => status,
+            };
+            if !is_worth_another_try(&status) {
+                return Err(EtcdError::refused("authenticate", &member.endpoint, &status));
+            }
+            self.ask_another(first);
+            if Instant::now() + PAUSE >= deadline {
+                return Err(EtcdError::away("authenticate", self.endpoints(), &status));
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// etcd refused what it takes from nobody whose token is good.
+    pub(super) fn renew_signature(&self) {
+        self.credentials.forget();
+    }
+
+    fn member(&self, number: usize) -> &Member {
+        &self.members[number % self.members.len()]
+    }
+
+    /// Which member is asked first; for [`Client::ask_another`].
+    pub(super) fn asked_first(&self) -> usize {
+        self.first.load(Ordering::Relaxed)
     }
 
     /// This member gave trouble: ask the next one, unless somebody has found that
     /// out already.
-    fn ask_another(&self, number: usize) {
+    pub(super) fn ask_another(&self, number: usize) {
         let next = number.wrapping_add(1);
         let _ = self.first.compare_exchange(number, next, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    fn endpoints(&self) -> String {
+    pub(super) fn endpoints(&self) -> String {
         self.members.iter().map(|member| member.endpoint.as_str()).collect::<Vec<_>>().join(", ")
-    }
-
-    // === authentication ===
-
-    async fn token(&self) -> Result<Option<MetadataValue<Ascii>>, EtcdError> {
-        let Some((name, password)) = &self.user else { return Ok(None) };
-        if let Some(token) = self.token.read().clone() {
-            return Ok(Some(token));
-        }
-        let token = self.authenticate(name, password).await?;
-        *self.token.write() = Some(token.clone());
-        Ok(Some(token))
-    }
-
-    async fn authenticate(
-        &self,
-        name: &str,
-        password: &str,
-    ) -> Result<MetadataValue<Ascii>, EtcdError> {
-        let mut last = Status::unavailable("no member was asked");
-        for _ in &self.members {
-            let first = self.first.load(Ordering::Relaxed);
-            let member = &self.members[first % self.members.len()];
-            let (name, password) = (name.to_owned(), password.to_owned());
-            let request = AuthenticateRequest { name, password };
-            let mut client = AuthClient::new(member.channel.clone());
-            let answer = tokio::time::timeout(ONE_MEMBER, client.authenticate(request)).await;
-            match answer {
-                Ok(Ok(answer)) => return token_of(&answer.into_inner().token),
-                Ok(Err(status)) if !is_worth_another_try(&status) => {
-                    return Err(EtcdError::refused("authenticate", &member.endpoint, &status));
-                }
-                Ok(Err(status)) => last = status,
-                Err(_) => last = Status::deadline_exceeded("no answer"),
-            }
-            self.ask_another(first);
-        }
-        Err(EtcdError::away("authenticate", self.endpoints(), &last))
-    }
-
-    fn token_is_stale(&self, status: &Status) -> bool {
-        self.user.is_some() && status.code() == Code::Unauthenticated
-    }
-}
-
-/// Says who we are, if etcd wants to know.
-#[derive(Clone)]
-pub(super) struct Signature(Option<MetadataValue<Ascii>>);
-
-impl Signature {
-    pub(super) fn request<T>(&self, message: T) -> Request<T> {
-        let mut request = Request::new(message);
-        if let Some(token) = &self.0 {
-            request.metadata_mut().insert("token", token.clone());
-        }
-        request
     }
 }
 
@@ -187,8 +190,16 @@ fn kv(channel: Channel) -> KvClient<Channel> {
         .max_encoding_message_size(LARGEST_MESSAGE)
 }
 
-fn token_of(token: &str) -> Result<MetadataValue<Ascii>, EtcdError> {
-    token.parse().map_err(|_| EtcdError::Damaged { key: "token".into(), detail: "no text".into() })
+fn watching(channel: Channel) -> WatchClient<Channel> {
+    WatchClient::new(channel).max_decoding_message_size(LARGEST_MESSAGE)
+}
+
+/// The answer of one member, or that it gave none.
+async fn in_time<T>(
+    answer: impl Future<Output = Result<tonic::Response<T>, Status>>,
+) -> Result<tonic::Response<T>, Status> {
+    let late = |_| Status::deadline_exceeded("no answer");
+    timeout(ONE_MEMBER, answer).await.map_err(late).flatten()
 }
 
 /// A member that is down, has no leader, or was cut off. A broken transport shows as
@@ -197,6 +208,8 @@ fn is_worth_another_try(status: &Status) -> bool {
     match status.code() {
         Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled => true,
         Code::Unknown | Code::Internal => std::error::Error::source(status).is_some(),
+        // It lags behind; no space left has this code too.
+        Code::ResourceExhausted => status.message().contains("too many requests"),
         _ => false,
     }
 }
@@ -205,6 +218,7 @@ fn member(endpoint: &str, tls: &EtcdTls) -> Result<Member, EtcdError> {
     let bad = |why: String| EtcdError::BadEndpoint { endpoint: endpoint.to_owned(), why };
     let given =
         if endpoint.contains("://") { endpoint.to_owned() } else { format!("http://{endpoint}") };
+    check_tls(&given, tls).map_err(|why| bad(why.to_owned()))?;
     let mut builder = Endpoint::from_shared(given.clone())
         .map_err(|error| bad(error.to_string()))?
         .connect_timeout(CONNECT_WITHIN)
@@ -216,6 +230,18 @@ fn member(endpoint: &str, tls: &EtcdTls) -> Result<Member, EtcdError> {
         builder = builder.tls_config(tls_config(tls)).map_err(|error| bad(error.to_string()))?;
     }
     Ok(Member { endpoint: given, channel: builder.connect_lazy() })
+}
+
+/// Nobody who gives certificates wants a connection without.
+fn check_tls(endpoint: &str, tls: &EtcdTls) -> Result<(), &'static str> {
+    match (endpoint.split_once("://").map(|(scheme, _)| scheme), &tls.ca) {
+        (Some("https"), None) => Err("the certificate of who signed etcd's own (CA) is not given"),
+        (Some("http"), _) if tls != &EtcdTls::default() => {
+            Err("certificates are given, but this endpoint is not https")
+        }
+        (Some("http" | "https"), _) => Ok(()),
+        _ => Err("its scheme is neither http nor https"),
+    }
 }
 
 fn tls_config(tls: &EtcdTls) -> ClientTlsConfig {

@@ -17,7 +17,7 @@ use super::batch::{Batch, put};
 use super::client::Client;
 use super::keys::{Folder, Keys};
 use super::load;
-use super::txn::{exists, get, got, holds, read, txn, unchanged};
+use super::txn::{exists, get, got, holds, only, read, read_together, txn, unchanged};
 use super::{EtcdError, large};
 use crate::record::{NamespaceRecord, Stored, Write};
 use crate::{Epoch, Error, json};
@@ -275,14 +275,14 @@ pub(super) async fn standing(
     keys: &Keys,
     name: &str,
 ) -> Result<Standing, EtcdError> {
-    let reads = [Folder::Namespaces, Folder::Epochs].map(|folder| get(keys.of(folder, name)));
-    let answer = client.txn(txn(Vec::new(), reads.to_vec(), Vec::new())).await?;
-    let epoch = got(&answer, 1);
+    let ranges = [Folder::Namespaces, Folder::Epochs].map(|folder| only(keys.of(folder, name)));
+    let (found, revision) = read_together(client, ranges).await?;
+    let epoch = found.get(1).and_then(|kvs| kvs.first());
     Ok(Standing {
-        exists: got(&answer, 0).is_some(),
+        exists: found.first().is_some_and(|kvs| !kvs.is_empty()),
         epoch: Epoch(epoch.map(load::number).transpose()?.unwrap_or(0)),
         epoch_revision: epoch.map_or(0, |kv| kv.mod_revision),
-        revision: answer.header.map_or(0, |header| header.revision),
+        revision,
     })
 }
 

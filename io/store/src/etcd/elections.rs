@@ -8,14 +8,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::stream::BoxStream;
+
 use super::api::lease_client::LeaseClient;
-use super::api::{LeaseGrantRequest, LeaseKeepAliveRequest, LeaseRevokeRequest, RequestOp};
+use super::api::{
+    LeaseGrantRequest, LeaseKeepAliveRequest, LeaseRevokeRequest, RequestOp, TxnResponse,
+};
 use super::batch::{delete, put, put_leased};
+use super::changes::{self, Change, Leader, Observed};
 use super::client::Client;
 use super::desk::{Standing, standing, text};
 use super::keys::{Folder, Keys};
-use super::load::damaged;
-use super::txn::{exists, get_all, got_all, txn, unchanged};
+use super::txn::{exists, get, got, read_together, txn, unchanged};
 use super::{EtcdError, EtcdStore};
 use crate::Epoch;
 
@@ -27,26 +31,6 @@ pub struct Elections {
     server: String,
     about: String,
     lease: i64,
-}
-
-/// Everybody at one revision of etcd.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Observed {
-    /// Every server: its id and what it says of itself.
-    pub servers: Vec<(String, String)>,
-    /// Every namespace that is led.
-    pub leaders: Vec<Leader>,
-}
-
-/// Who leads a namespace.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Leader {
-    pub namespace: String,
-    /// Its id.
-    pub server: String,
-    pub epoch: Epoch,
-    /// Names this leadership: changes with each.
-    pub revision: i64,
 }
 
 impl Elections {
@@ -91,30 +75,17 @@ impl Elections {
     /// # Errors
     /// etcd does not answer.
     pub async fn observe(&self) -> Result<Observed, EtcdError> {
-        let reads = [Folder::Servers, Folder::Leaders].map(|it| get_all(self.keys.folder(it)));
-        let answer = self.client.txn(txn(Vec::new(), reads.to_vec(), Vec::new())).await?;
-        let mut seen = Observed::default();
-        for kv in got_all(&answer, 0) {
-            let server = self.keys.name_of(Folder::Servers, &kv.key)?;
-            seen.servers.push((server, String::from_utf8_lossy(&kv.value).into_owned()));
-        }
-        for kv in got_all(&answer, 1) {
-            // A foreign key must not keep the others from being seen.
-            match self.leader(kv) {
-                Ok(leader) => seen.leaders.push(leader),
-                Err(error) => tracing::error!(%error, "leader not known"),
-            }
-        }
-        Ok(seen)
+        let ranges = [Folder::Servers, Folder::Leaders].map(|it| self.keys.folder(it));
+        let (found, _) = read_together(&self.client, ranges).await?;
+        let [servers, leaders] = <[_; 2]>::try_from(found).unwrap_or_default();
+        Ok(Observed::new(&self.keys, &servers, &leaders))
     }
 
-    fn leader(&self, kv: &super::api::KeyValue) -> Result<Leader, EtcdError> {
-        let namespace = self.keys.name_of(Folder::Leaders, &kv.key)?;
-        let told = str::from_utf8(&kv.value).map_err(|_| damaged(kv, "it is not text"))?;
-        let (epoch, server) =
-            told.split_once(' ').ok_or_else(|| damaged(kv, "it is no epoch and server"))?;
-        let epoch = Epoch(epoch.parse().map_err(|error| damaged(kv, error))?);
-        Ok(Leader { namespace, server: server.to_owned(), epoch, revision: kv.mod_revision })
+    /// Everybody, and then whatever changes, without end: through failures of etcd
+    /// too, after which it goes on where it was. It tells sooner than
+    /// [`Elections::observe`] what happens, but not that etcd cannot be reached.
+    pub fn watch(&self) -> BoxStream<'static, Change> {
+        changes::follow(self.client.clone(), self.keys.clone())
     }
 
     /// Leads the namespace from now on, unless another has come first: `replacing` is
@@ -141,20 +112,34 @@ impl Elections {
             unchanged(leader_key, seen),
         ];
         let operations = self.leadership(namespace, &standing);
-        let answer = self.client.txn(txn(guards, operations, Vec::new())).await?;
-        let revision = answer.header.map_or(0, |header| header.revision);
-        let (namespace, server) = (namespace.to_owned(), self.server.clone());
-        let epoch = standing.next_epoch();
-        Ok(answer.succeeded.then_some(Leader { namespace, server, epoch, revision }))
+        let otherwise = vec![get(self.keys.of(Folder::Leaders, namespace))];
+        let answer = self.client.txn(txn(guards, operations, otherwise)).await?;
+        Ok(self.led(namespace, standing.next_epoch(), &answer))
     }
 
     fn leadership(&self, namespace: &str, standing: &Standing) -> Vec<RequestOp> {
         let epoch = standing.next_epoch();
-        let told = format!("{epoch} {}", self.server).into_bytes();
         vec![
             put(self.keys.of(Folder::Epochs, namespace), text(epoch.0)),
-            put_leased(self.keys.of(Folder::Leaders, namespace), told, self.lease),
+            put_leased(self.keys.of(Folder::Leaders, namespace), self.told(epoch), self.lease),
         ]
+    }
+
+    /// What the leader's key says.
+    fn told(&self, epoch: Epoch) -> Vec<u8> {
+        format!("{epoch} {}", self.server).into_bytes()
+    }
+
+    /// The leadership, if it has come to pass: perhaps by an earlier try whose answer
+    /// was lost, since no epoch is given out twice.
+    fn led(&self, namespace: &str, epoch: Epoch, answer: &TxnResponse) -> Option<Leader> {
+        let before = || got(answer, 0).filter(|kv| kv.value == self.told(epoch));
+        let revision = match &answer.header {
+            Some(header) if answer.succeeded => header.revision,
+            _ => before()?.mod_revision,
+        };
+        let (namespace, server) = (namespace.to_owned(), self.server.clone());
+        Some(Leader { namespace, server, epoch, revision })
     }
 
     /// Gives this leadership up, if it is still in force.
@@ -177,7 +162,10 @@ impl Elections {
         let revoke = self.client.call("leave", |channel, sign| async move {
             LeaseClient::new(channel).lease_revoke(sign.request(LeaseRevokeRequest { id })).await
         });
-        revoke.await.map(drop)
+        match revoke.await {
+            Err(EtcdError::LeaseGone { .. }) => Ok(()),
+            answer => answer.map(drop),
+        }
     }
 
     fn own_key(&self) -> Vec<u8> {

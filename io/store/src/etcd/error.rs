@@ -1,6 +1,8 @@
 //! What etcd said, or did not say.
 
-use tonic::Status;
+use std::error::Error as _;
+
+use tonic::{Code, Status};
 
 /// Why etcd did not do what it was asked to. Can be cloned, since one failed write
 /// can be the end of many commits.
@@ -25,6 +27,18 @@ pub enum EtcdError {
     )]
     Refused { what: &'static str, endpoint: String, why: String },
 
+    #[error(
+        "etcd at {endpoint} did not {what}: its space quota is used up and it takes no writes; \
+         compact and defragment it or raise --quota-backend-bytes, then disarm the alarm NOSPACE"
+    )]
+    Full { what: &'static str, endpoint: String },
+
+    #[error("etcd at {endpoint} did not {what}: our lease has run out; join the servers again")]
+    LeaseGone { what: &'static str, endpoint: String },
+
+    #[error("the watch at one of {endpoints} broke: {why}; see that they are up")]
+    Broken { endpoints: String, why: String },
+
     #[error("the server is going down: etcd is not asked any more")]
     Closed,
 
@@ -40,13 +54,31 @@ impl EtcdError {
     }
 
     pub(super) fn refused(what: &'static str, endpoint: &str, status: &Status) -> Self {
-        Self::Refused { what, endpoint: endpoint.to_owned(), why: told(status) }
+        let endpoint = endpoint.to_owned();
+        match status.code() {
+            Code::ResourceExhausted if status.message().contains("space exceeded") => {
+                Self::Full { what, endpoint }
+            }
+            // Nothing else that we ask for can be missing.
+            Code::NotFound => Self::LeaseGone { what, endpoint },
+            _ => Self::Refused { what, endpoint, why: told(status) },
+        }
     }
 }
 
+/// With the causes: that a certificate is not trusted, say, is one of them.
 fn told(status: &Status) -> String {
-    match status.message() {
+    let mut told = match status.message() {
         "" => status.code().to_string(),
         message => message.to_owned(),
+    };
+    let mut source = status.source();
+    while let Some(cause) = source {
+        let cause_told = cause.to_string();
+        if !told.contains(&cause_told) {
+            told = format!("{told}: {cause_told}");
+        }
+        source = cause.source();
     }
+    told
 }

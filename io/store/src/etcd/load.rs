@@ -7,7 +7,7 @@ use super::EtcdError;
 use super::api::KeyValue;
 use super::client::Client;
 use super::keys::{Folder, Keys};
-use super::txn::read_all;
+use super::txn::{only, read_all};
 use crate::record::{DrainRecord, GrantRecord, NamespaceRecord, Stored};
 use crate::{json, load_chunks};
 
@@ -42,8 +42,8 @@ pub(super) async fn stored(client: &Client, keys: &Keys, name: &str) -> Result<S
         let (found, _) = read_all(client, keys.all_within(folder, name), revision).await?;
         Ok::<_, EtcdError>(found)
     };
-    let floor = keys.of(Folder::Floors, name);
-    let (floor, _) = read_all(client, floor.clone()..[&floor[..], &[0]].concat(), revision).await?;
+    let floor = only(keys.of(Folder::Floors, name));
+    let (floor, _) = read_all(client, floor, revision).await?;
     Ok(Stored {
         grants: read_grants(keys, name, &grants)?,
         drained_shards: drains(keys, name, Folder::ShardDrains, &all(Folder::ShardDrains).await?)?,

@@ -52,20 +52,25 @@ pub(super) fn got(response: &TxnResponse, number: usize) -> Option<&KeyValue> {
     }
 }
 
-/// Reads a range within a transaction: one that is small.
-pub(super) fn get_all(range: Range<Vec<u8>>) -> RequestOp {
-    let request =
-        RangeRequest { key: range.start, range_end: range.end, ..RangeRequest::default() };
-    RequestOp { request: Some(request_op::Request::RequestRange(request)) }
+/// Ranges as of one revision, and that. Not a transaction: an etcd whose space is used
+/// up refuses those, also where they only read.
+pub(super) async fn read_together(
+    client: &Client,
+    ranges: impl IntoIterator<Item = Range<Vec<u8>>>,
+) -> Result<(Vec<Vec<KeyValue>>, i64), EtcdError> {
+    let (mut all, mut revision) = (Vec::new(), 0);
+    for range in ranges {
+        let (found, read_at) = read_all(client, range, revision).await?;
+        all.push(found);
+        revision = read_at;
+    }
+    Ok((all, revision))
 }
 
-/// What the `number`th operation of a transaction, a [`get_all`], has read.
-pub(super) fn got_all(response: &TxnResponse, number: usize) -> &[KeyValue] {
-    let operation = response.responses.get(number).and_then(|it| it.response.as_ref());
-    match operation {
-        Some(response_op::Response::ResponseRange(range)) => &range.kvs,
-        _ => &[],
-    }
+/// The range of one key.
+pub(super) fn only(key: Vec<u8>) -> Range<Vec<u8>> {
+    let end = [&key[..], &[0]].concat();
+    key..end
 }
 
 /// One key as it is now.

@@ -2,35 +2,14 @@
 
 use plimsoll_store::{Error, EtcdError, Store};
 
-use super::{Prefix, grant, orders};
+use super::{Prefix, cluster, grant, orders, raw};
 
-#[allow(unreachable_pub, clippy::all, reason = "generated")]
-mod api {
-    tonic::include_proto!("etcdserverpb");
-}
-
-/// Writes past the store.
 async fn put(prefix: &Prefix, key: &str, value: &str) {
-    let request = api::PutRequest {
-        key: format!("{}{key}", prefix.0).into_bytes(),
-        value: value.into(),
-        lease: 0,
-    };
-    let request = api::request_op::Request::RequestPut(request);
-    write(api::RequestOp { request: Some(request) }).await;
+    raw::put(cluster::shared(), &format!("{}{key}", prefix.0), value).await;
 }
 
 async fn delete(prefix: &Prefix, key: &str) {
-    let key = format!("{}{key}", prefix.0).into_bytes();
-    let request = api::DeleteRangeRequest { key, range_end: Vec::new() };
-    let request = api::request_op::Request::RequestDeleteRange(request);
-    write(api::RequestOp { request: Some(request) }).await;
-}
-
-async fn write(operation: api::RequestOp) {
-    let mut etcd =
-        api::kv_client::KvClient::connect(super::cluster::shared().to_owned()).await.unwrap();
-    etcd.txn(api::TxnRequest { success: vec![operation], ..Default::default() }).await.unwrap();
+    raw::delete(cluster::shared(), &format!("{}{key}", prefix.0)).await;
 }
 
 #[tokio::test]

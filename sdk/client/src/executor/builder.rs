@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_ownership::VERSION_LABEL;
 use plimsoll_ownership::capacity::CAPACITY_LABEL;
 use plimsoll_ownership::holder::{Finish, Settings};
 use tokio_util::task::AbortOnDropHandle;
@@ -11,9 +12,14 @@ use tokio_util::task::AbortOnDropHandle;
 use super::driver::Driver;
 use super::identity::Identity;
 use super::shared::{Progress, Shared};
-use super::{Executor, Limits};
+use super::{Executor, WaysOut, doors};
 use crate::dialer::Dialer;
 use crate::{ADDRESS_KEY, ConnectError, DEFAULT_SERVER, START_PATIENCE, Shards, Tls};
+
+/// Longer than a shard that was prepared takes to start.
+const HOLD_WITHIN: Duration = Duration::from_secs(1);
+const HOLD_AT_MOST: usize = 10_000;
+const DRAIN_WITHIN: Duration = Duration::from_secs(5);
 
 /// What an executor is started with. Only a server elsewhere than on this machine
 /// must be named.
@@ -26,7 +32,9 @@ pub struct ExecutorBuilder<S> {
     id: Option<String>,
     host: Option<String>,
     metadata: BTreeMap<String, String>,
-    limits: Limits,
+    ways_out: WaysOut,
+    doors: doors::Limits,
+    drain_within: Duration,
 }
 
 impl<S: Shards> ExecutorBuilder<S> {
@@ -40,7 +48,9 @@ impl<S: Shards> ExecutorBuilder<S> {
             id: None,
             host: None,
             metadata: BTreeMap::new(),
-            limits: Limits { leave: ten_seconds, goodbye: ten_seconds },
+            ways_out: WaysOut { leave: ten_seconds, goodbye: ten_seconds, returning: false },
+            doors: doors::Limits { hold_within: HOLD_WITHIN, hold_at_most: HOLD_AT_MOST },
+            drain_within: DRAIN_WITHIN,
         }
     }
 
@@ -92,6 +102,14 @@ impl<S: Shards> ExecutorBuilder<S> {
         self.metadata(CAPACITY_LABEL, capacity.to_string())
     }
 
+    /// Which version of the program this is: while there are several, as in a rolling
+    /// upgrade, shards that must move go to executors of the one that came last, as
+    /// far as their share. Published as metadata `plimsoll.version`.
+    #[must_use]
+    pub fn version(self, version: impl Into<String>) -> Self {
+        self.metadata(VERSION_LABEL, version)
+    }
+
     /// Something else that spectators can see of this executor.
     #[must_use]
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
@@ -102,14 +120,49 @@ impl<S: Shards> ExecutorBuilder<S> {
     /// How long [`Executor::leave`] waits for others to take the shards: 10 s.
     #[must_use]
     pub fn leave_within(mut self, limit: Duration) -> Self {
-        self.limits.leave = limit;
+        self.ways_out.leave = limit;
         self
     }
 
     /// How long the goodbye of [`Executor::shutdown`] may take: 10 s.
     #[must_use]
     pub fn goodbye_within(mut self, limit: Duration) -> Self {
-        self.limits.goodbye = limit;
+        self.ways_out.goodbye = limit;
+        self
+    }
+
+    /// Whether another process with the same `id` comes back after
+    /// [`Executor::shutdown`], as after an upgrade: then the shards stop and are kept
+    /// for it, for the namespace's setting `restart_grace`, instead of being given to
+    /// others; `stop` is called and no state is passed. With that setting at 0 they are given to others at once. By default
+    /// nobody comes back.
+    #[must_use]
+    pub fn returning(mut self, returning: bool) -> Self {
+        self.ways_out.returning = returning;
+        self
+    }
+
+    /// How long requests that [`Executor::serve`] let in may delay the stop of a shard
+    /// that moves: 5 s.
+    #[must_use]
+    pub fn drain_within(mut self, limit: Duration) -> Self {
+        self.drain_within = limit;
+        self
+    }
+
+    /// How long [`Executor::serve`] holds a request for a shard that is about to run
+    /// here: 1 s.
+    #[must_use]
+    pub fn hold_within(mut self, limit: Duration) -> Self {
+        self.doors.hold_within = limit;
+        self
+    }
+
+    /// How many requests [`Executor::serve`] may hold at a time: 10,000. One more is
+    /// told at once that the shard is not here.
+    #[must_use]
+    pub fn hold_at_most(mut self, limit: usize) -> Self {
+        self.doors.hold_at_most = limit;
         self
     }
 
@@ -124,10 +177,13 @@ impl<S: Shards> ExecutorBuilder<S> {
         let identity = Identity::new(self.namespace, self.id, self.host)?;
         let dialer = Dialer::new(&self.servers, self.tls.as_ref())?;
         let untrusted = dialer.untrusted();
-        let shared = Arc::new(Shared::new(identity, self.metadata, Settings::default()));
-        let driver = Driver::new(Arc::clone(&shared), self.shards, dialer)?;
+        let shared = Shared::new(identity, self.metadata, Settings::default(), self.doors);
+        let shared = Arc::new(shared);
+        let (drain_within, returning) = (self.drain_within, self.ways_out.returning);
+        let driver =
+            Driver::new(Arc::clone(&shared), self.shards, dialer, drain_within, returning)?;
         let driver = Arc::new(AbortOnDropHandle::new(tokio::spawn(driver.run())));
-        let executor = Executor { shared, _driver: driver, limits: self.limits };
+        let executor = Executor { shared, _driver: driver, ways_out: self.ways_out };
         executor.come_up(untrusted).await?;
         executor.shared.note(|progress| progress.came_up = true);
         Ok(executor)

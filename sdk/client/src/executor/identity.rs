@@ -30,6 +30,11 @@ impl Identity {
         check("executor id", &id, LONGEST_ID, "/")?;
         Ok(Self { namespace, id, host })
     }
+
+    /// The namespace and the executor, for a line of the log.
+    pub(super) fn names(&self) -> (&str, &str) {
+        (&self.namespace, &self.id)
+    }
 }
 
 fn check(

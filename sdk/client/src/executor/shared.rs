@@ -12,6 +12,8 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tonic::Status;
 
+use super::contact::Contact;
+use super::doors::{Doors, Limits};
 use super::identity::Identity;
 use crate::clock::Clock;
 
@@ -24,6 +26,8 @@ pub(super) struct Shared {
     /// Tells the driver that the holder has something to do.
     nudge: Notify,
     progress: watch::Sender<Progress>,
+    contact: watch::Sender<Contact>,
+    pub(super) doors: Doors,
     pub(super) counters: Counters,
 }
 
@@ -48,6 +52,8 @@ pub(super) struct Counters {
     pub(super) loads_late: AtomicU64,
     /// Loads that were NaN, infinite or negative.
     pub(super) loads_refused: AtomicU64,
+    /// Leases that ended before a server was heard.
+    pub(super) leases_ended: AtomicU64,
 }
 
 impl Counters {
@@ -68,6 +74,7 @@ impl Shared {
         identity: Identity,
         metadata: BTreeMap<String, String>,
         settings: Settings,
+        limits: Limits,
     ) -> Self {
         Self {
             identity,
@@ -76,8 +83,14 @@ impl Shared {
             metadata: Mutex::new(Metadata { entries: metadata, changed: false }),
             nudge: Notify::new(),
             progress: watch::Sender::new(Progress::default()),
+            contact: watch::Sender::new(Contact::Away),
+            doors: Doors::new(limits),
             counters: Counters::default(),
         }
+    }
+
+    pub(super) fn now(&self) -> Time {
+        self.clock.now()
     }
 
     // === the holder ===
@@ -151,6 +164,26 @@ impl Shared {
             update(progress);
             progress.differs_from(&before)
         });
+    }
+
+    /// Notes how it stands with the servers.
+    pub(super) fn meet(&self, contact: Contact) {
+        self.contact.send_if_modified(|before| std::mem::replace(before, contact) != contact);
+    }
+
+    /// No server is in touch. What the end of the lease has brought stays true.
+    pub(super) fn lose_touch(&self) {
+        self.contact.send_if_modified(|contact| {
+            let lost = *contact == Contact::Connected;
+            if lost {
+                *contact = Contact::Away;
+            }
+            lost
+        });
+    }
+
+    pub(super) fn contact(&self) -> watch::Receiver<Contact> {
+        self.contact.subscribe()
     }
 
     /// Waits until `done` says so.

@@ -1,5 +1,8 @@
 //! Why a request was not answered by an owner, and the status that says so.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use http::StatusCode;
 
 use crate::{BoxError, LookupError};
@@ -20,6 +23,14 @@ pub enum RouteError {
     Body(BoxError),
     #[error("the owner did not answer: {0}")]
     Inner(BoxError),
+    /// Nothing was done.
+    #[error("nobody took the request for shard {shard:?} in {waited:?}: try again")]
+    GaveUp { shard: Arc<str>, waited: Duration },
+    /// Nothing was done.
+    #[error("shard {shard:?} is in handover and {held} requests are held already: shed load")]
+    Full { shard: Arc<str>, held: usize },
+    #[error("the body was sent already and is not there any more")]
+    Sent,
 }
 
 impl RouteError {
@@ -35,8 +46,10 @@ impl RouteError {
             }
             Self::Lookup(LookupError::NotFound { .. }) => StatusCode::NOT_FOUND,
             Self::Lookup(LookupError::Drained { .. } | LookupError::Unavailable { .. })
-            | Self::NoAddress { .. } => StatusCode::SERVICE_UNAVAILABLE,
-            Self::BadAddress { .. } | Self::Inner(_) => StatusCode::BAD_GATEWAY,
+            | Self::NoAddress { .. }
+            | Self::GaveUp { .. }
+            | Self::Full { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            Self::BadAddress { .. } | Self::Inner(_) | Self::Sent => StatusCode::BAD_GATEWAY,
         }
     }
 }

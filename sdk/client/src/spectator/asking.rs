@@ -1,6 +1,7 @@
 //! Asking a server about one shard, when the map does not know it. All who miss
 //! the same key at the same time share one call, and the call goes on even if
-//! they all stop waiting.
+//! they all stop waiting. Scouts, who come again by themselves, share one that is
+//! not repeated.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared as SharedFuture};
 use parking_lot::Mutex;
+use plimsoll_placement::time::Time;
 use plimsoll_routing::RoutedExecutor;
 use plimsoll_wire::MAX_MESSAGE_BYTES;
 use plimsoll_wire::v1::routing_service_client::RoutingServiceClient;
@@ -34,7 +36,15 @@ pub(super) struct Servers {
     channels: Vec<Channel>,
     /// Which of the channels answered last.
     next: AtomicUsize,
-    under_way: Mutex<HashMap<Arc<str>, Asking>>,
+    under_way: Mutex<HashMap<(Arc<str>, Patience), Asking>>,
+}
+
+/// What is done when no server answers.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+enum Patience {
+    /// Another one is asked, for a while.
+    TryOn,
+    Once,
 }
 
 impl Servers {
@@ -49,26 +59,54 @@ impl Servers {
         key: &str,
         keep: impl FnOnce(&Arc<str>, &Answer) + Send + 'static,
     ) -> Asking {
+        let about = (Arc::from(key), Patience::TryOn);
         let mut under_way = self.under_way.lock();
-        if let Some(asking) = under_way.get(key) {
+        if let Some(asking) = under_way.get(&about) {
             return asking.clone();
         }
-        let key: Arc<str> = key.into();
-        let asking = Arc::clone(self).begin(Arc::clone(&key), keep);
-        under_way.insert(key, asking.clone());
+        let asking = Arc::clone(self).begin(about.clone(), keep);
+        under_way.insert(about, asking.clone());
         asking
+    }
+
+    /// The same by a single call, which is made only if `admit` agrees. Joining
+    /// others is free.
+    ///
+    /// # Errors
+    /// Those of `admit`.
+    pub(super) fn ask_once(
+        self: &Arc<Self>,
+        key: &Arc<str>,
+        admit: impl FnOnce() -> Result<(), Time>,
+        keep: impl FnOnce(&Arc<str>, &Answer) + Send + 'static,
+    ) -> Result<Asking, Time> {
+        let mut under_way = self.under_way.lock();
+        for patience in [Patience::TryOn, Patience::Once] {
+            if let Some(asking) = under_way.get(&(Arc::clone(key), patience)) {
+                return Ok(asking.clone());
+            }
+        }
+        admit()?;
+        let about = (Arc::clone(key), Patience::Once);
+        let asking = Arc::clone(self).begin(about.clone(), keep);
+        under_way.insert(about, asking.clone());
+        Ok(asking)
     }
 
     fn begin(
         self: Arc<Self>,
-        key: Arc<str>,
+        about: (Arc<str>, Patience),
         keep: impl FnOnce(&Arc<str>, &Answer) + Send + 'static,
     ) -> Asking {
-        let cut_off = unavailable(&key, "the runtime is shutting down");
+        let cut_off = unavailable(&about.0, "the runtime is shutting down");
         let task = tokio::spawn(async move {
-            let answer = self.ask_until_answered(&key).await;
-            keep(&key, &answer);
-            self.under_way.lock().remove(&key);
+            let (key, patience) = &about;
+            let answer = match patience {
+                Patience::TryOn => self.ask_until_answered(key).await,
+                Patience::Once => self.ask_the_next(key).await,
+            };
+            keep(key, &answer);
+            self.under_way.lock().remove(&about);
             answer
         });
         async move { task.await.unwrap_or(Err(cut_off)) }.boxed().shared()
@@ -87,19 +125,28 @@ impl Servers {
     async fn try_on(&self, key: &Arc<str>, last: &mut Option<String>) -> Answer {
         let mut backoff = Backoff::default();
         loop {
-            match self.ask_once(key).await {
-                Ok(response) => return Ok(owner(response)),
-                Err(status) => match final_error(key, &status) {
-                    Some(error) => return Err(error),
-                    None => *last = Some(status.message().to_owned()),
-                },
+            match self.ask_the_next(key).await {
+                Err(LookupError::Unavailable { message, .. }) => *last = Some(message.to_string()),
+                answer => return answer,
             }
-            self.next.fetch_add(1, Ordering::Relaxed);
             tokio::time::sleep(backoff.next()).await;
         }
     }
 
-    async fn ask_once(&self, key: &str) -> Result<LookupResponse, Status> {
+    /// If there is no answer, another server is the next.
+    async fn ask_the_next(&self, key: &Arc<str>) -> Answer {
+        let status = match self.call(key).await {
+            Ok(response) => return Ok(owner(response)),
+            Err(status) => status,
+        };
+        if let Some(error) = final_error(key, &status) {
+            return Err(error);
+        }
+        self.next.fetch_add(1, Ordering::Relaxed);
+        Err(unavailable(key, status.message()))
+    }
+
+    async fn call(&self, key: &str) -> Result<LookupResponse, Status> {
         let mut request = Request::new(LookupRequest {
             namespace: self.namespace.clone(),
             shard_key: key.to_owned(),

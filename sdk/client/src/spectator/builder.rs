@@ -16,6 +16,10 @@ use crate::{ConnectError, DEFAULT_SERVER, START_PATIENCE, Tls};
 /// keep-alive every 10 s.
 const SILENCE: Duration = Duration::from_secs(25);
 
+/// Longer than an executor takes to be missed and replaced, or to drain a shard.
+const HOLD_WITHIN: Duration = Duration::from_secs(10);
+const HOLD_AT_MOST: usize = 10_000;
+
 /// What a spectator is started with. Only a server elsewhere than on this machine
 /// must be named.
 #[derive(Clone, Debug)]
@@ -24,11 +28,20 @@ pub struct SpectatorBuilder {
     servers: String,
     tls: Option<Tls>,
     silence: Duration,
+    hold_within: Duration,
+    hold_at_most: usize,
 }
 
 impl SpectatorBuilder {
     pub(super) fn new(namespace: String) -> Self {
-        Self { namespace, servers: DEFAULT_SERVER.to_owned(), tls: None, silence: SILENCE }
+        Self {
+            namespace,
+            servers: DEFAULT_SERVER.to_owned(),
+            tls: None,
+            silence: SILENCE,
+            hold_within: HOLD_WITHIN,
+            hold_at_most: HOLD_AT_MOST,
+        }
     }
 
     /// The servers' gRPC addresses, e.g. `http://127.0.0.1:7943` (the default),
@@ -55,6 +68,22 @@ impl SpectatorBuilder {
         self
     }
 
+    /// How long [`Spectator::call`] and [`RouteLayer`](crate::RouteLayer) hold or
+    /// try a request whose shard is in handover, from its beginning: 10 s.
+    #[must_use]
+    pub fn hold_within(mut self, limit: Duration) -> Self {
+        self.hold_within = limit;
+        self
+    }
+
+    /// How many requests may be held at a time, for all shards together: 10,000.
+    /// One more fails at once.
+    #[must_use]
+    pub fn hold_at_most(mut self, limit: usize) -> Self {
+        self.hold_at_most = limit;
+        self
+    }
+
     /// Watches the namespace and waits for the map. If no server sends it within
     /// 3 s it returns all the same and goes on trying.
     ///
@@ -65,10 +94,11 @@ impl SpectatorBuilder {
         let dialer = Dialer::new(&self.servers, self.tls.as_ref())?;
         let untrusted = dialer.untrusted();
         let servers = Servers::new(self.namespace.clone(), dialer.lazy_channels());
-        let shared = Arc::new(Shared::new(self.namespace));
+        let shared = Arc::new(Shared::new(self.namespace, self.hold_at_most));
         let watch = Watch::new(Arc::clone(&shared), self.silence).follow(dialer);
         let watch = Arc::new(AbortOnDropHandle::new(tokio::spawn(watch)));
-        let spectator = Spectator { shared, servers: Arc::new(servers), _watch: watch };
+        let (servers, hold_within) = (Arc::new(servers), self.hold_within);
+        let spectator = Spectator { shared, servers, hold_within, _watch: watch };
         spectator.come_up(untrusted).await?;
         Ok(spectator)
     }

@@ -1,35 +1,75 @@
 //! What the watch and the application's handles both see.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::RwLock;
 use plimsoll_placement::time::Time;
 use plimsoll_routing::{Delta, Rejected, RoutedExecutor, Table};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tonic::Status;
 
+use super::Owner;
+use super::call::{Turns, Waiting};
 use super::map::Map;
 use crate::clock::Clock;
+
+/// A map that was confirmed this recently is up to date as long as the watch lasts.
+/// A server confirms it every 10 s.
+const FRESH: Duration = Duration::from_secs(15);
 
 #[derive(Debug)]
 pub(super) struct Shared {
     namespace: String,
     clock: Clock,
     map: RwLock<Map>,
+    /// How old the map was, in milliseconds, when the server sent its last word.
+    replica_age: AtomicU64,
+    /// The watch that confirmed it still stands.
+    is_watched: AtomicBool,
     /// The revision of the map, sent whenever it changed.
     revision: watch::Sender<u64>,
     /// The last word of a server that will say the same again.
     refused: watch::Sender<Option<Status>>,
+    /// Requests for shards in handover.
+    pub(super) waiting: Arc<Waiting>,
+    /// Lookups on behalf of those.
+    pub(super) turns: Turns,
+    pub(super) counters: Counters,
+}
+
+/// How often requests met with a handover.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    /// Requests that were refused because the shard was not there.
+    pub(super) refused: AtomicU64,
+    /// Times that a request was held.
+    pub(super) held: AtomicU64,
+    /// Requests that were given up, or not held because too many were.
+    pub(super) gave_up: AtomicU64,
+}
+
+impl Counters {
+    pub(super) fn count(counter: &AtomicU64) {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 impl Shared {
-    pub(super) fn new(namespace: String) -> Self {
+    pub(super) fn new(namespace: String, hold_at_most: usize) -> Self {
         Self {
             namespace,
             clock: Clock::new(),
             map: RwLock::default(),
+            replica_age: AtomicU64::new(0),
+            is_watched: AtomicBool::new(false),
             revision: watch::Sender::new(0),
             refused: watch::Sender::new(None),
+            waiting: Arc::new(Waiting::new(hold_at_most)),
+            turns: Turns::new(),
+            counters: Counters::default(),
         }
     }
 
@@ -39,6 +79,10 @@ impl Shared {
 
     pub(super) fn now(&self) -> Time {
         self.clock.now()
+    }
+
+    pub(super) fn instant(&self, time: Time) -> Instant {
+        self.clock.instant(time)
     }
 
     /// Looks at the map as of now.
@@ -51,6 +95,44 @@ impl Shared {
     pub(super) fn write<T>(&self, change: impl FnOnce(&mut Map, Time) -> T) -> T {
         let now = self.now();
         change(&mut self.map.write(), now)
+    }
+
+    /// Keeps the answer to a lookup; if it is news, whoever is held for the shard
+    /// may go.
+    pub(super) fn remember(&self, shard: &Arc<str>, owner: Owner) {
+        let is_news = self.write(|map, now| {
+            let before = map.find(now, shard);
+            map.remember(now, Arc::clone(shard), owner);
+            map.find(now, shard) != before
+        });
+        if is_news {
+            self.waiting.open(shard);
+        }
+    }
+
+    /// How long ago the leader confirmed the map; `None` before there is one.
+    pub(super) fn age(&self) -> Option<Duration> {
+        let heard = self.read(|map, now| map.table().age(now))?;
+        Some(heard + Duration::from_millis(self.replica_age.load(Ordering::Relaxed)))
+    }
+
+    /// Whether news of any shard come by themselves.
+    pub(super) fn is_live(&self) -> bool {
+        self.is_watched.load(Ordering::Relaxed) && self.age().is_some_and(|age| age <= FRESH)
+    }
+
+    /// The watch broke: until the next one has said something there are no news.
+    pub(super) fn set_unwatched(&self) {
+        self.is_watched.store(false, Ordering::Relaxed);
+    }
+
+    fn set_watched(&self) {
+        self.is_watched.store(true, Ordering::Relaxed);
+    }
+
+    /// The server that is watched may not be the leader: how old its own map is.
+    pub(super) fn set_replica_age(&self, millis: u64) {
+        self.replica_age.store(millis, Ordering::Relaxed);
     }
 
     /// The epoch and revision to go on from.
@@ -74,17 +156,26 @@ impl Shared {
 
     pub(super) fn apply_delta(&self, delta: &Delta) -> Result<(), Rejected> {
         self.write(|map, now| map.apply_delta(now, delta))?;
+        self.set_replica_age(0);
+        self.set_watched();
+        for shard in delta.routes.iter().map(|change| &change.shard).chain(&delta.drained) {
+            self.waiting.open(shard);
+        }
         self.revision.send_replace(delta.to);
         Ok(())
     }
 
     pub(super) fn keep_alive(&self, revision: u64) -> Result<(), Rejected> {
-        self.write(|map, now| map.keep_alive(now, revision))
+        self.write(|map, now| map.keep_alive(now, revision))?;
+        self.set_watched();
+        Ok(())
     }
 
     pub(super) fn replace(&self, table: Table) {
         let revision = table.revision();
         let earlier = self.write(|map, _| map.replace(table));
+        self.set_watched();
+        self.waiting.open_all();
         self.revision.send_replace(revision);
         self.refused.send_replace(None);
         drop(earlier);

@@ -10,12 +10,15 @@ use plimsoll_wire::MAX_MESSAGE_BYTES;
 use plimsoll_wire::v1::routing_service_client::RoutingServiceClient;
 use plimsoll_wire::v1::watch_response::Message;
 use plimsoll_wire::v1::{Snapshot, WatchRequest, WatchResponse};
+use tonic::metadata::MetadataMap;
 use tonic::transport::Channel;
 use tonic::{Status, Streaming};
 
 use super::shared::Shared;
 use crate::dialer::{Dialer, Dialing};
 use crate::error::is_refusal;
+
+const REPLICA_AGE: &str = "plimsoll-replica-age-ms";
 
 /// Follows one namespace for ever.
 pub(super) struct Watch {
@@ -57,13 +60,14 @@ impl Watch {
         loop {
             let (mut dialer, channel) = dialing.await;
             let broken = self.read(channel, &mut dialer).await;
+            self.shared.set_unwatched();
             dialing = self.redial(dialer, broken);
         }
     }
 
     fn redial(&mut self, mut dialer: Dialer, broken: Broken) -> Dialing {
         let first = match &broken {
-            Broken::Status(status) => dialer.failed_by(&**status),
+            Broken::Status(status) => dialer.failed_with(status),
             _ => dialer.failed(),
         };
         self.distrusted |= matches!(broken, Broken::Rejected(_));
@@ -107,7 +111,11 @@ impl Watch {
             RoutingServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE_BYTES);
         let watch = client.watch(self.request());
         match tokio::time::timeout(self.silence, watch).await {
-            Ok(response) => Ok(response?.into_inner()),
+            Ok(response) => {
+                let response = response?;
+                self.shared.set_replica_age(replica_age(response.metadata()));
+                Ok(response.into_inner())
+            }
             Err(_) => Err(Broken::Silent(self.silence)),
         }
     }
@@ -135,6 +143,7 @@ impl Watch {
             Some(Message::Snapshot(part)) => self.collect(part).map(|()| false),
             Some(Message::Delta(delta)) => self.change(delta.into()).map(|()| true),
             Some(Message::KeepAlive(alive)) => {
+                self.shared.set_replica_age(alive.age_ms);
                 self.shared.keep_alive(alive.revision).map(|()| true)
             }
             // A later server's words.
@@ -158,4 +167,10 @@ impl Watch {
         }
         Ok(())
     }
+}
+
+/// What a server that is not the leader says of its map; the leader says nothing.
+fn replica_age(metadata: &MetadataMap) -> u64 {
+    let age = metadata.get(REPLICA_AGE).and_then(|age| age.to_str().ok());
+    age.and_then(|age| age.parse().ok()).unwrap_or(0)
 }

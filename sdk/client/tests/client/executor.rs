@@ -3,7 +3,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plimsoll_client::{Closed, ConnectError, Executor, LeaveError, Ownership};
+use plimsoll_client::{Closed, ConnectError, Executor, ExecutorBuilder, LeaveError, Ownership};
 use plimsoll_wire::v1::farewell::Reason;
 use plimsoll_wire::v1::session_request::Message as Said;
 use plimsoll_wire::v1::{Done, Hello, Holding, Leaving};
@@ -13,8 +13,10 @@ use tonic::{Code, Status};
 use crate::fake::{Fake, LONG, Session, Terms, goodbye, soon, started, stopped};
 use crate::recorder::{Application, Event, Outcome, Recorder, application, application_with_load};
 
+type Builder = ExecutorBuilder<Application>;
+
 /// A lease short enough to wait for.
-const SHORT: Terms = Terms { lease_ms: 300, beat_ms: 100 };
+pub(crate) const SHORT: Terms = Terms { lease_ms: 300, beat_ms: 100 };
 
 #[tokio::test]
 async fn an_executor_says_who_it_is_and_starts_what_it_is_granted() {
@@ -42,6 +44,7 @@ async fn an_executor_says_who_it_is_and_starts_what_it_is_granted() {
         metadata: metadata.map(|(key, value)| (key.into(), value.into())).into(),
         running: vec![],
         attempt: hello.attempt,
+        prepares: true,
     };
     assert!(hello.attempt > 0);
     assert_eq!(hello, expected);
@@ -398,26 +401,35 @@ async fn what_an_executor_waits_for_can_be_waited_for_in_a_task() {
 }
 
 /// An executor that was welcomed.
-struct Set {
-    fake: Fake,
+pub(crate) struct Set {
+    pub(crate) fake: Fake,
     hello: Hello,
-    session: Session,
-    executor: Executor,
-    recorder: Recorder,
+    pub(crate) session: Session,
+    pub(crate) executor: Executor,
+    pub(crate) recorder: Recorder,
 }
 
 impl Set {
-    async fn up(terms: Terms, grants: &[(&str, u64)]) -> Self {
+    pub(crate) async fn up(terms: Terms, grants: &[(&str, u64)]) -> Self {
         Self::up_with(terms, grants, application()).await
     }
 
     async fn up_with(
         terms: Terms,
         grants: &[(&str, u64)],
+        application: (Application, Recorder),
+    ) -> Self {
+        Self::up_as(terms, grants, application, |builder| builder).await
+    }
+
+    pub(crate) async fn up_as(
+        terms: Terms,
+        grants: &[(&str, u64)],
         (application, recorder): (Application, Recorder),
+        configure: impl FnOnce(Builder) -> Builder,
     ) -> Self {
         let mut fake = Fake::start().await;
-        let builder = Executor::builder("counters", application).connect(fake.url());
+        let builder = configure(Executor::builder("counters", application).connect(fake.url()));
         let serve = async {
             let mut session = fake.session().await;
             let hello = session.hello().await;
@@ -441,10 +453,10 @@ impl Session {
     }
 }
 
-fn start(shard: &str, generation: u64) -> Event {
+pub(crate) fn start(shard: &str, generation: u64) -> Event {
     Event::Start(shard.to_owned(), generation)
 }
 
-fn stop(shard: &str, generation: u64) -> Event {
+pub(crate) fn stop(shard: &str, generation: u64) -> Event {
     Event::Stop(shard.to_owned(), generation)
 }

@@ -2,6 +2,7 @@
 //! test, which answers as it likes.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::stream::BoxStream;
@@ -94,6 +95,19 @@ impl Fake {
         soon(self.lookups.recv()).await.unwrap()
     }
 
+    /// Fails the next watch or lookup; counts lookups.
+    pub(crate) async fn refuse(&mut self, lookups: &AtomicUsize) {
+        let refusal = Status::unavailable("nobody");
+        tokio::select! {
+            Some(watch) = self.watches.recv() => watch.fail(refusal),
+            Some(lookup) = self.lookups.recv() => {
+                lookups.fetch_add(1, Ordering::Relaxed);
+                // A scout may have gone meanwhile.
+                let _ = lookup.answer.send(Err(refusal));
+            }
+        }
+    }
+
     pub(crate) fn was_not_asked(&mut self) -> bool {
         self.lookups.try_recv().is_err()
     }
@@ -158,7 +172,7 @@ impl Session {
     pub(crate) fn welcome(&self, terms: Terms, grants: &[(&str, u64)]) {
         let grants = grants.iter().map(|(shard, generation)| grant(shard, *generation)).collect();
         let Terms { lease_ms, beat_ms } = terms;
-        self.say(Saying::Welcome(Welcome { lease_ms, beat_ms, grants }));
+        self.say(Saying::Welcome(Welcome { lease_ms, beat_ms, grants, ..Welcome::default() }));
     }
 
     pub(crate) fn grant(&self, shard: &str, generation: u64) {
@@ -167,9 +181,44 @@ impl Session {
     }
 
     pub(crate) fn revoke(&self, shard: &str, generation: u64) {
-        let revocation =
-            v1::Revocation { shard_key: shard.to_owned(), generation, reason: "move".to_owned() };
+        self.revoke_for(shard, generation, "");
+    }
+
+    /// The shard goes to an executor whose address is made of its id.
+    pub(crate) fn revoke_for(&self, shard: &str, generation: u64, next: &str) {
+        let next_address = address_of(next).remove("grpc_address").unwrap_or_default();
+        let revocation = v1::Revocation {
+            shard_key: shard.to_owned(),
+            generation,
+            reason: "move".to_owned(),
+            next_executor_id: next.to_owned(),
+            next_address: if next.is_empty() { String::new() } else { next_address },
+        };
         self.say(Saying::Revoked(v1::Revoked { revocations: vec![revocation] }));
+    }
+
+    /// With what the owner before handed over.
+    pub(crate) fn grant_from(&self, shard: &str, generation: u64, previous: &str, state: &[u8]) {
+        let grant = Grant {
+            state: state.to_vec(),
+            previous_executor_id: previous.to_owned(),
+            ..grant(shard, generation)
+        };
+        self.say(Saying::Granted(v1::Granted { grants: vec![grant] }));
+    }
+
+    pub(crate) fn prepare(&self, shard: &str, generation: u64) {
+        self.preparation(shard, generation, false);
+    }
+
+    pub(crate) fn abandon(&self, shard: &str, generation: u64) {
+        self.preparation(shard, generation, true);
+    }
+
+    fn preparation(&self, shard: &str, generation: u64, abandoned: bool) {
+        let shard_key = shard.to_owned();
+        let preparations = vec![v1::Preparation { shard_key, generation, abandoned }];
+        self.say(Saying::Prepare(v1::Prepare { preparations }));
     }
 
     pub(crate) fn farewell(&self, reason: farewell::Reason) {
@@ -183,15 +232,25 @@ pub(crate) fn started(shard: &str, generation: u64) -> Said {
 
 pub(crate) fn stopped(shard: &str, generation: u64, error: &str) -> Said {
     let (shard_key, error) = (shard.to_owned(), error.to_owned());
-    Said::Stopped(v1::Stopped { shard_key, generation, error })
+    Said::Stopped(v1::Stopped { shard_key, generation, error, state: vec![] })
+}
+
+pub(crate) fn handed_over(shard: &str, generation: u64, state: &[u8]) -> Said {
+    let (shard_key, error, state) = (shard.to_owned(), String::new(), state.to_vec());
+    Said::Stopped(v1::Stopped { shard_key, generation, error, state })
+}
+
+pub(crate) fn prepared(shard: &str, generation: u64, error: &str) -> Said {
+    let (shard_key, error) = (shard.to_owned(), error.to_owned());
+    Said::Prepared(v1::Prepared { shard_key, generation, error })
 }
 
 pub(crate) fn goodbye() -> Said {
-    Said::Goodbye(Goodbye {})
+    Said::Goodbye(Goodbye { returning: false })
 }
 
 fn grant(shard: &str, generation: u64) -> Grant {
-    Grant { shard_key: shard.to_owned(), generation }
+    Grant { shard_key: shard.to_owned(), generation, ..Grant::default() }
 }
 
 impl Watch {

@@ -3,8 +3,11 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test expects not to fail, fails the test")]
 
+mod call;
 mod executor;
 mod fake;
+mod handover;
+mod outage;
 mod recorder;
 #[cfg(feature = "tower")]
 mod route;

@@ -11,6 +11,8 @@ use crate::fake::soon;
 pub(crate) enum Event {
     Start(String, u64),
     Stop(String, u64),
+    Prepare(String),
+    Abandon(String),
 }
 
 type Load = Box<dyn Fn(&str) -> Option<f64> + Send + Sync>;
@@ -33,9 +35,16 @@ pub(crate) struct Recorder {
 pub(crate) struct Gates {
     pub(crate) start: Gate,
     pub(crate) stop: Gate,
-    /// How the next starts end.
+    pub(crate) prepare: Gate,
+    /// How the next starts and preparations end.
     pub(crate) outcome: Arc<Mutex<Outcome>>,
+    /// What the next stops hand over.
+    pub(crate) state: Arc<Mutex<Vec<u8>>>,
+    /// What starts were given: state and owner before.
+    pub(crate) given: Arc<Mutex<Vec<Given>>>,
 }
+
+pub(crate) type Given = (Option<Vec<u8>>, Option<String>);
 
 #[derive(Clone, Copy)]
 pub(crate) enum Outcome {
@@ -78,7 +87,10 @@ pub(crate) fn application_with_load(
     let gates = Gates {
         start: Gate::open_from_the_start(),
         stop: Gate::open_from_the_start(),
+        prepare: Gate::open_from_the_start(),
         outcome: Arc::new(Mutex::new(Outcome::Runs)),
+        state: Arc::default(),
+        given: Arc::default(),
     };
     let application = Application { events: sender, gates: gates.clone(), load: Box::new(load) };
     (application, Recorder { events, gates })
@@ -98,13 +110,10 @@ impl Shards for Application {
     async fn start(&self, shard: Shard) -> Result<(), BoxError> {
         // The test may have ended.
         let _ = self.events.send(Event::Start(shard.key().to_owned(), shard.generation()));
+        let given = (shard.state().map(<[u8]>::to_vec), shard.previous_owner().map(str::to_owned));
+        self.gates.given.lock().unwrap().push(given);
         self.gates.start.pass().await;
-        let outcome = *self.gates.outcome.lock().unwrap();
-        match outcome {
-            Outcome::Runs => Ok(()),
-            Outcome::Fails => Err("disk full".into()),
-            Outcome::Panics => panic!("as the test wants it"),
-        }
+        self.gates.outcome()
     }
 
     async fn stop(&self, shard: Shard) {
@@ -112,7 +121,33 @@ impl Shards for Application {
         self.gates.stop.pass().await;
     }
 
+    async fn hand_over(&self, shard: Shard) -> Vec<u8> {
+        self.stop(shard).await;
+        self.gates.state.lock().unwrap().clone()
+    }
+
+    async fn prepare(&self, shard: &str) -> Result<(), BoxError> {
+        let _ = self.events.send(Event::Prepare(shard.to_owned()));
+        self.gates.prepare.pass().await;
+        self.gates.outcome()
+    }
+
+    async fn abandon(&self, shard: &str) {
+        let _ = self.events.send(Event::Abandon(shard.to_owned()));
+    }
+
     fn load(&self, shard: &str) -> Option<f64> {
         (self.load)(shard)
+    }
+}
+
+impl Gates {
+    fn outcome(&self) -> Result<(), BoxError> {
+        let outcome = *self.outcome.lock().unwrap();
+        match outcome {
+            Outcome::Runs => Ok(()),
+            Outcome::Fails => Err("disk full".into()),
+            Outcome::Panics => panic!("as the test wants it"),
+        }
     }
 }

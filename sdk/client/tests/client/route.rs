@@ -1,10 +1,13 @@
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, StreamBody};
-use plimsoll_client::{BoxError, Owner, RouteBody, RouteError, RouteLayer, Spectator};
+use plimsoll_client::{
+    BoxError, MOVED_TO, Owner, RouteBody, RouteError, RouteLayer, Spectator, SpectatorBuilder,
+};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
 use crate::spectator::Set;
@@ -22,25 +25,35 @@ async fn a_request_goes_to_the_owner_of_its_shard() {
 }
 
 #[tokio::test]
-async fn an_owner_that_is_none_any_more_leads_to_the_fresh_one_once() {
+async fn an_owner_that_is_none_any_more_leads_to_the_one_that_a_server_names() {
     let mut set = Set::up(&[("1", "old", 7)]).await;
     let asked = Asked::default();
     let answer = async { set.fake.lookup().await.answer("new", 8) };
     let (response, ()) =
         tokio::join!(routed(&set.spectator, &asked).oneshot(post("/1", "body")), answer);
     assert_eq!(response.unwrap().status(), StatusCode::OK);
-    assert_eq!(*asked.lock().unwrap(), [ask("old:80", "/1", "body"), ask("new:80", "/1", "body")]);
+    let asked = asked.lock().unwrap();
+    assert_eq!(asked.first(), Some(&ask("old:80", "/1", "body")));
+    assert_eq!(asked.last(), Some(&ask("new:80", "/1", "body")));
 }
 
 #[tokio::test]
-async fn the_same_owner_is_not_asked_twice() {
-    let mut set = Set::up(&[("1", "old", 7)]).await;
+async fn a_moved_shard_is_followed_to_where_its_owner_says_it_went() {
+    let mut set = Set::up(&[("1", "moved", 7)]).await;
     let asked = Asked::default();
-    let answer = async { set.fake.lookup().await.answer("old", 7) };
-    let (response, ()) =
-        tokio::join!(routed(&set.spectator, &asked).oneshot(post("/1", "")), answer);
-    assert_eq!(response.unwrap().status(), StatusCode::MISDIRECTED_REQUEST);
-    assert_eq!(asked.lock().unwrap().len(), 1);
+    let response = routed(&set.spectator, &asked).oneshot(post("/1", "body")).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(*asked.lock().unwrap(), [ask("moved:80", "/1", "body"), ask("b:80", "/1", "body")]);
+    assert!(set.fake.was_not_asked());
+}
+
+#[tokio::test]
+async fn what_the_owner_answers_to_the_last_is_the_answer() {
+    let hold = |builder: SpectatorBuilder| builder.hold_within(Duration::from_millis(20));
+    let set = Set::up_as(&[("1", "old", 7)], hold).await;
+    let asked = Asked::default();
+    let response = routed(&set.spectator, &asked).oneshot(post("/1", "")).await.unwrap();
+    assert_eq!(response.status(), StatusCode::MISDIRECTED_REQUEST);
 }
 
 #[tokio::test]
@@ -77,7 +90,7 @@ fn key<B>(request: &Request<B>) -> Option<String> {
     Some(request.uri().path().trim_matches('/').to_owned()).filter(|key| !key.is_empty())
 }
 
-/// Answers for all owners: "old" is none any more.
+/// Answers for all owners: "old" is none any more, "moved" knows who is.
 fn owner<B>(
     asked: &Asked,
 ) -> impl Fn(
@@ -98,13 +111,15 @@ where
             let body = request.into_body().collect().await.unwrap().to_bytes();
             let (at, path) = (uri.authority().unwrap(), uri.path_and_query().unwrap());
             asked.lock().unwrap().push((at.to_string(), path.to_string(), body));
-            let status = match named.as_str() {
-                "old" => StatusCode::MISDIRECTED_REQUEST,
+            let response = Response::builder().status(match named.as_str() {
+                "old" | "moved" => StatusCode::MISDIRECTED_REQUEST,
                 _ => StatusCode::OK,
+            });
+            let response = match named.as_str() {
+                "moved" => response.header(MOVED_TO, "http://b:80"),
+                _ => response,
             };
-            let mut response = Response::new(());
-            *response.status_mut() = status;
-            Ok(response)
+            Ok(response.body(()).unwrap())
         })
     }
 }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use plimsoll_client::{ConnectError, LookupError, Owner, Spectator};
+use plimsoll_client::{ConnectError, LookupError, Owner, Spectator, SpectatorBuilder};
 use plimsoll_wire::v1::watch_response::Message as News;
 use plimsoll_wire::v1::{Delta, KeepAlive, Route, RoutedExecutor, Snapshot, WatchRequest};
 use tonic::{Code, Status};
@@ -77,7 +77,7 @@ async fn a_server_that_just_started_takes_no_address_away() {
 #[tokio::test]
 async fn a_keep_alive_of_another_revision_is_a_gap() {
     let mut set = Set::up(&[("1", "a", 7)]).await;
-    set.watch.say(News::KeepAlive(KeepAlive { revision: 3 }));
+    set.watch.say(News::KeepAlive(KeepAlive { revision: 3, age_ms: 0 }));
     assert_eq!(set.fake.watch().await.request, request("", 0));
 }
 
@@ -91,6 +91,25 @@ async fn the_map_is_served_through_an_outage() {
     assert!(matches!(missed, Err(LookupError::Unavailable { .. })), "{missed:?}");
     assert_eq!(set.spectator.lookup("1").await.unwrap().executor_id(), "a");
     assert!(set.spectator.age().unwrap() > before);
+}
+
+#[tokio::test]
+async fn a_map_from_a_server_that_is_not_the_leader_is_as_old_as_that_one_says() {
+    let set = Set::up(&[("1", "a", 7)]).await;
+    set.watch.say(News::KeepAlive(KeepAlive { revision: 1, age_ms: 90_000 }));
+    let old = |age: Option<Duration>| age.is_some_and(|age| age >= Duration::from_secs(90));
+    soon(async {
+        while !old(set.spectator.age()) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert_eq!(who(&set.spectator, "1"), Some("a".to_owned()), "it is served all the same");
+    let mut changes = set.spectator.changes();
+    changes.mark_unchanged();
+    set.watch.say(moved(1, "1", "b", 8));
+    soon(changes.changed()).await.unwrap();
+    assert!(!old(set.spectator.age()), "a change comes from the leader");
 }
 
 #[tokio::test]
@@ -210,15 +229,22 @@ pub(crate) struct Set {
 
 impl Set {
     pub(crate) async fn up(routes: &[(&str, &str, u64)]) -> Self {
+        Self::up_as(routes, |builder| builder).await
+    }
+
+    pub(crate) async fn up_as(
+        routes: &[(&str, &str, u64)],
+        configure: impl FnOnce(SpectatorBuilder) -> SpectatorBuilder,
+    ) -> Self {
         let mut fake = Fake::start().await;
-        let url = fake.url();
+        let builder = configure(Spectator::builder("counters").connect(fake.url()));
         let serve = async {
             let watch = fake.watch().await;
             assert_eq!(watch.request, request("", 0));
             watch.say(snapshot("epoch", 1, routes));
             watch
         };
-        let (spectator, watch) = tokio::join!(Spectator::connect(&url, "counters"), serve);
+        let (spectator, watch) = tokio::join!(builder.start(), serve);
         Self { fake, watch, spectator: spectator.unwrap() }
     }
 }
@@ -246,7 +272,7 @@ fn snapshot(epoch: &str, revision: u64, routes: &[(&str, &str, u64)]) -> News {
     })
 }
 
-fn moved(from: u64, shard: &str, executor: &str, generation: u64) -> News {
+pub(crate) fn moved(from: u64, shard: &str, executor: &str, generation: u64) -> News {
     News::Delta(Delta {
         from,
         to: from + 1,

@@ -94,8 +94,8 @@ impl Locked {
             }
             return None;
         }
-        let verdict = self.decided(key)?;
-        if let Verdict::Admitted(permit) = &verdict {
+        let mut verdict = self.decided(key)?;
+        if let Verdict::Admitted(permit) = &mut verdict {
             self.shedder.started(now, permit);
         }
         Some(verdict)

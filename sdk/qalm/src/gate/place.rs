@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use plimsoll_shedding::Time;
 use plimsoll_shedding::verdict::{Outcome, Permit, Refusal};
 
-use super::shared::Shared;
+use super::shared::{Held, Shared};
 
 /// A handler may run as long as it holds this. Dropping it, by a panic or because
 /// the client went away, gives it back as [`Outcome::Abandoned`].
@@ -14,19 +15,12 @@ pub struct Place {
     shared: &'static Shared,
     /// `None` only after it was given back.
     permit: Option<Permit>,
-    /// The shedder knows when its handler first ran.
-    started: bool,
 }
 
 impl Place {
     #[inline]
     pub(super) fn new(shared: &'static Shared, permit: Permit) -> Self {
-        Self { shared, permit: Some(permit), started: false }
-    }
-
-    /// Of a request that waited: its handler runs from now on.
-    pub(super) fn after_wait(shared: &'static Shared, permit: Permit) -> Self {
-        Self { shared, permit: Some(permit), started: true }
+        Self { shared, permit: Some(permit) }
     }
 
     /// Gives the place back. Returns how long the handler had it.
@@ -39,9 +33,10 @@ impl Place {
     /// was the runtime's queue, and counts as queue wait. Only the first call
     /// counts; of a request that waited, it is known already.
     pub fn started(&mut self) {
-        if let (Some(permit), false) = (&self.permit, self.started) {
+        if let Some(permit) = &mut self.permit
+            && !permit.is_started()
+        {
             self.shared.tell(|shedder, now| shedder.started(now, permit));
-            self.started = true;
         }
     }
 
@@ -57,11 +52,23 @@ impl Place {
 
     #[inline]
     fn give_back(&mut self, outcome: Outcome) -> Duration {
-        let Some(permit) = self.permit.take() else { return Duration::ZERO };
+        let Some(permit) = &self.permit else { return Duration::ZERO };
         let admitted_at = permit.admitted_at();
-        self.shared.tell(|shedder, now| {
-            shedder.complete(now, permit, outcome);
-            now - admitted_at
+        let ended_at = match self.shared.complete_calmly(permit, outcome) {
+            Ok(now) => now,
+            Err(held) => self.give_back_watched(held, outcome),
+        };
+        self.permit = None;
+        ended_at - admitted_at
+    }
+
+    #[inline(never)]
+    fn give_back_watched(&mut self, held: Held<'_>, outcome: Outcome) -> Time {
+        self.shared.tell_held(held, |shedder, now| {
+            if let Some(permit) = self.permit.take() {
+                shedder.complete_watched(now, &permit, outcome);
+            }
+            now
         })
     }
 }
@@ -69,6 +76,8 @@ impl Place {
 impl Drop for Place {
     #[inline]
     fn drop(&mut self) {
-        self.give_back(Outcome::Abandoned);
+        if self.permit.is_some() {
+            self.give_back(Outcome::Abandoned);
+        }
     }
 }

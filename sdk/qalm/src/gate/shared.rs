@@ -1,5 +1,6 @@
 //! The lock and the clock. Everything that happens goes through [`Shared::tell`]:
-//! read the clock, tell the shedder, hand on its verdicts, arm the timer.
+//! read the clock, tell the shedder, hand on its verdicts, arm the timer. Only what
+//! changes neither verdicts nor the timer goes by a shorter way.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -7,7 +8,7 @@ use std::task::Waker;
 use parking_lot::{Mutex, MutexGuard};
 use plimsoll_shedding::request::{QueueIndex, Request};
 use plimsoll_shedding::settings::{QueueSettings, ServiceSettings};
-use plimsoll_shedding::verdict::{Arrival, Permit, Refusal, Ticket, Verdict};
+use plimsoll_shedding::verdict::{Arrival, Outcome, Permit, Refusal, Ticket, Verdict};
 use plimsoll_shedding::{Shedder, Time};
 
 use super::QueueStatus;
@@ -15,6 +16,9 @@ use super::locked::Locked;
 use super::timer::Timer;
 use super::wakers::Wakers;
 use crate::clock::Clock;
+
+/// How often to look for the lock before going to sleep for it: 1 to 2 µs.
+const LOOKS: u32 = 40;
 
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -30,6 +34,13 @@ pub(super) enum Arrived {
     /// Parked under this key.
     Queued(usize),
     Refused(Refusal),
+}
+
+/// The lock, and when it was had.
+#[derive(Debug)]
+pub(super) struct Held<'a> {
+    locked: MutexGuard<'a, Locked>,
+    now: Time,
 }
 
 impl Shared {
@@ -64,9 +75,30 @@ impl Shared {
         Some(QueueStatus { name: Arc::clone(name), view })
     }
 
+    /// Admits, if that is all there is to it. `Err`: nothing has happened, and the
+    /// lock is still held.
     #[inline]
-    pub(super) fn arrive(&self, request: &Request) -> Arrived {
-        self.with(|locked, now| match locked.shedder.arrive(now, request) {
+    pub(super) fn arrive_calmly(&self, request: &Request) -> Result<Permit, Held<'_>> {
+        let mut held = self.hold();
+        let permit = held.locked.shedder.arrive_calmly(held.now, request);
+        permit.ok_or(held)
+    }
+
+    /// Completes, if that is all there is to it, and says when it was. `Err`: nothing
+    /// has happened, and the lock is still held.
+    #[inline]
+    pub(super) fn complete_calmly(
+        &self,
+        permit: &Permit,
+        outcome: Outcome,
+    ) -> Result<Time, Held<'_>> {
+        let mut held = self.hold();
+        let done = held.locked.shedder.complete_calmly(held.now, permit, outcome);
+        if done { Ok(held.now) } else { Err(held) }
+    }
+
+    pub(super) fn arrive(&self, held: Held<'_>, request: &Request) -> Arrived {
+        self.with(held, |locked, now| match locked.shedder.arrive_watched(now, request) {
             Arrival::Admitted(permit) => Arrived::Admitted(permit),
             Arrival::Queued(ticket) => Arrived::Queued(locked.park(ticket)),
             Arrival::Refused(refusal) => Arrived::Refused(refusal),
@@ -74,16 +106,24 @@ impl Shared {
     }
 
     pub(super) fn fetch(&self, key: usize, waker: &Waker) -> Option<Verdict> {
-        self.with(|locked, now| locked.fetch(now, key, waker))
+        self.with(self.hold(), |locked, now| locked.fetch(now, key, waker))
     }
 
     pub(super) fn leave(&self, key: usize) {
-        self.with(|locked, now| locked.leave(now, key));
+        self.with(self.hold(), |locked, now| locked.leave(now, key));
     }
 
-    #[inline]
     pub(super) fn tell<T>(&self, event: impl FnOnce(&mut Shedder, Time) -> T) -> T {
-        self.with(|locked, now| event(&mut locked.shedder, now))
+        self.tell_held(self.hold(), event)
+    }
+
+    /// As [`Shared::tell`], by one that has the lock.
+    pub(super) fn tell_held<T>(
+        &self,
+        held: Held<'_>,
+        event: impl FnOnce(&mut Shedder, Time) -> T,
+    ) -> T {
+        self.with(held, |locked, now| event(&mut locked.shedder, now))
     }
 
     /// What is due is done. Returns when the timer must come again.
@@ -102,11 +142,32 @@ impl Shared {
         due
     }
 
+    /// The time is read under the lock, so that the shedder sees it grow.
     #[inline]
-    fn with<T>(&self, event: impl FnOnce(&mut Locked, Time) -> T) -> T {
-        // The time is read under the lock, so that the shedder sees it grow.
-        let mut locked = self.locked.lock();
-        let value = event(&mut locked, self.clock.now());
+    fn hold(&self) -> Held<'_> {
+        let locked = self.locked.try_lock().unwrap_or_else(|| self.wait_for_lock());
+        Held { locked, now: self.clock.now() }
+    }
+
+    /// Whoever has the lock gives it back within some tens of nanoseconds, unless
+    /// his thread was interrupted: it is worth looking again for as long as going to
+    /// sleep would take, and not longer.
+    #[cold]
+    fn wait_for_lock(&self) -> MutexGuard<'_, Locked> {
+        for _ in 0..LOOKS {
+            std::hint::spin_loop();
+            if !self.locked.is_locked()
+                && let Some(locked) = self.locked.try_lock()
+            {
+                return locked;
+            }
+        }
+        self.locked.lock()
+    }
+
+    fn with<T>(&self, held: Held<'_>, event: impl FnOnce(&mut Locked, Time) -> T) -> T {
+        let Held { mut locked, now } = held;
+        let value = event(&mut locked, now);
         if let Some(first) = locked.shedder.poll_verdict() {
             self.deliver(locked, first);
             return value;

@@ -61,7 +61,7 @@ impl Future for Waiting {
         };
         self.key = None;
         Poll::Ready(match verdict {
-            Verdict::Admitted(permit) => Ok(Place::after_wait(self.gate.shared, permit)),
+            Verdict::Admitted(permit) => Ok(Place::new(self.gate.shared, permit)),
             Verdict::Refused(refusal) => Err(refusal),
         })
     }

@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use plimsoll_shedding::Criticality;
 use plimsoll_shedding::criticality::Cohort;
 use plimsoll_shedding::policy::Trust;
 
-use super::{COHORT, CRITICALITY, DEADLINE_MS, GRPC_TIMEOUT, timeout};
+use super::{COHORT, CRITICALITY, DEADLINE_MS, names, timeout};
 
 /// Longer than anybody waits, in milliseconds: 24 days.
 const MAX_DEADLINE_MS: u64 = 1 << 31;
@@ -45,11 +45,13 @@ impl Incoming {
     /// Reads the headers of a request. `grpc-timeout` is believed always: it ends
     /// the call whatever we think of it.
     pub fn read(headers: &HeaderMap, trust: Trust, bad: &BadHeaders) -> Self {
-        let ours =
-            trust.deadline.then(|| one(headers, DEADLINE_MS, millis, &bad.deadline)).flatten();
-        let grpc = one(headers, GRPC_TIMEOUT, timeout::parse, &bad.deadline);
-        let criticality = || one(headers, CRITICALITY, level, &bad.criticality);
-        let cohort_number = || one(headers, COHORT, cohort, &bad.cohort);
+        let ours = trust
+            .deadline
+            .then(|| one(headers, &names::DEADLINE_MS, millis, &bad.deadline))
+            .flatten();
+        let grpc = one(headers, &names::GRPC_TIMEOUT, timeout::parse, &bad.deadline);
+        let criticality = || one(headers, &names::CRITICALITY, level, &bad.criticality);
+        let cohort_number = || one(headers, &names::COHORT, cohort, &bad.cohort);
         Self {
             criticality: trust.criticality.then(criticality).flatten(),
             cohort: trust.cohort.then(cohort_number).flatten(),
@@ -67,7 +69,7 @@ impl Incoming {
 /// The value of a header that is given once and can be read.
 fn one<T>(
     headers: &HeaderMap,
-    name: &'static str,
+    name: &HeaderName,
     read: impl Fn(&str) -> Option<T>,
     bad: &AtomicU64,
 ) -> Option<T> {
@@ -103,6 +105,7 @@ fn digits(text: &str, most: usize) -> Option<u64> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::GRPC_TIMEOUT;
     use super::*;
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {

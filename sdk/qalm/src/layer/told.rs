@@ -10,7 +10,7 @@ use plimsoll_shedding::Criticality;
 use plimsoll_shedding::criticality::Cohort;
 
 use crate::context::Context;
-use crate::headers::{COHORT, CRITICALITY, DEADLINE_MS, GRPC_TIMEOUT, timeout_value};
+use crate::headers::{names, timeout_value};
 
 /// Of every cohort, made once.
 static COHORTS: LazyLock<[HeaderValue; 128]> =
@@ -18,19 +18,19 @@ static COHORTS: LazyLock<[HeaderValue; 128]> =
 
 /// Puts the caller's words right.
 pub(super) fn tell(context: &Context, headers: &mut HeaderMap) {
-    headers.insert(CRITICALITY, level(context.level));
-    headers.insert(COHORT, cohort(context.cohort));
+    headers.insert(&names::CRITICALITY, level(context.level));
+    headers.insert(&names::COHORT, cohort(context.cohort));
     let left = context.remaining();
-    if headers.contains_key(DEADLINE_MS) {
+    if headers.contains_key(&names::DEADLINE_MS) {
         match left {
-            Some(left) => drop(headers.insert(DEADLINE_MS, millis(left))),
-            None => drop(headers.remove(DEADLINE_MS)),
+            Some(left) => drop(headers.insert(&names::DEADLINE_MS, millis(left))),
+            None => drop(headers.remove(&names::DEADLINE_MS)),
         }
     }
-    if headers.contains_key(GRPC_TIMEOUT)
+    if headers.contains_key(&names::GRPC_TIMEOUT)
         && let Some(left) = left
     {
-        headers.insert(GRPC_TIMEOUT, timeout_value(left));
+        headers.insert(&names::GRPC_TIMEOUT, timeout_value(left));
     }
 }
 

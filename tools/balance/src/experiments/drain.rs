@@ -1,10 +1,16 @@
 //! The hottest host goes: who gets what it had, and what else is moved for it.
 //!
 //! Every mode starts from its own rest, so that what is measured is the drain.
+//!
+//! A shard that is larger than what its next host has room for drives out others.
+//! Those moves are not forced one by one, but without them no plan could end where
+//! the goal is: the least of that load is given beside the load of unforced moves.
 
 use anyhow::Result;
 use clap::Args;
+use plimsoll_placement::measures::lower_bound;
 use plimsoll_placement::time::Time;
+use plimsoll_placement::view::{ExecutorIndex, ShardView, View};
 use serde::Serialize;
 
 use crate::measure::share;
@@ -12,7 +18,10 @@ use crate::mode::{Mode, Planner};
 use crate::report::Report;
 use crate::rest::run_to_rest;
 use crate::source::{Named, Source};
-use crate::world::{balance, bound, drain, hottest, shard_loads};
+use crate::world::{balance, bound, drain, host_loads, hottest, shard_loads};
+
+/// How far above the least possible the hottest survivor may be.
+const GOAL: f64 = 1.02;
 
 /// How the experiment is run.
 #[derive(Args, Clone, Debug, Default)]
@@ -38,6 +47,8 @@ struct Drained {
     forced_share: f64,
     /// Load of shards that moved and did not have to, as a part of all.
     unforced_share: f64,
+    /// Unforced load that every plan moves which ends within [`GOAL`].
+    unavoidable_share: f64,
     moves: usize,
 }
 
@@ -52,6 +63,7 @@ pub(super) fn run(options: &Options) -> Result<Report> {
         "bound",
         "forced %",
         "unforced %",
+        "unavoidable %",
         "moves",
     ];
     let title = "The hottest host is drained; survivors at rest after it, from each mode's own rest before it.";
@@ -73,6 +85,7 @@ fn one(named: &Named, mode: Mode) -> Drained {
     if let Some(host) = hottest(&view) {
         drain(&mut view, host);
     }
+    let unavoidable = unavoidable(&view);
     let after = run_to_rest(&planner, view, before.now);
     let total: f64 = shard_loads(&after.view).iter().sum();
     let (balance, bound) = (balance(&after.view), bound(&after.view));
@@ -85,8 +98,34 @@ fn one(named: &Named, mode: Mode) -> Drained {
         bound_points: bound.spread * 100.0,
         forced_share: share(after.moved.load - after.moved.unforced, total),
         unforced_share: share(after.moved.unforced, total),
+        unavoidable_share: share(unavoidable, total),
         moves: after.moved.moves,
     }
+}
+
+/// The largest shard that must go has to be put on some host, which may then carry
+/// no more than the goal allows: what must leave the host where that is least.
+fn unavoidable(drained: &View) -> f64 {
+    let loads = shard_loads(drained);
+    let is_open =
+        |executor: &ExecutorIndex| drained.executors[executor.0 as usize].candidacy.is_open();
+    let must_go = |shard: &ShardView| !shard.owner.as_ref().is_some_and(is_open);
+    let homeless = drained.shards.iter().zip(&loads).filter(|(shard, _)| must_go(shard));
+    let largest = homeless.map(|(_, &load)| load).fold(0.0, f64::max);
+    let open = (0..drained.executors.len() as u32).map(ExecutorIndex).filter(is_open);
+    let hosts: Vec<f64> = {
+        let all = host_loads(drained, loads.iter().copied());
+        open.map(|host| all[host.0 as usize]).collect()
+    };
+    let mean = loads.iter().sum::<f64>() / hosts.len() as f64;
+    let most = GOAL * mean * bound_if_placed(&loads, hosts.len());
+    hosts.iter().map(|load| (load + largest - most).max(0.0)).fold(f64::INFINITY, f64::min)
+}
+
+/// The least that the hottest of so many hosts carries over the mean, with every
+/// shard on one of them.
+fn bound_if_placed(loads: &[f64], hosts: usize) -> f64 {
+    lower_bound(loads.iter().copied(), hosts).max_over_mean
 }
 
 fn cells(drained: &Drained) -> Vec<String> {
@@ -99,6 +138,7 @@ fn cells(drained: &Drained) -> Vec<String> {
         format!("{:.2}", drained.bound_points),
         format!("{:.1}", drained.forced_share * 100.0),
         format!("{:.2}", drained.unforced_share * 100.0),
+        format!("{:.2}", drained.unavoidable_share * 100.0),
         drained.moves.to_string(),
     ]
 }
@@ -106,6 +146,18 @@ fn cells(drained: &Drained) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::tests::view;
+
+    #[test]
+    fn what_a_giant_drives_out_of_its_next_host_is_unavoidable() {
+        // 10 must go to one of two that can carry 10.5 each.
+        let mut drained = view(&[&[10.0], &[2.0, 2.0], &[3.0, 4.0]]);
+        drain(&mut drained, ExecutorIndex(0));
+        assert!((unavoidable(&drained) - (4.0 + 10.0 - 1.02 * 10.5)).abs() < 1e-9);
+        let mut light = view(&[&[1.0, 1.0], &[2.0, 2.0], &[3.0, 1.0]]);
+        drain(&mut light, ExecutorIndex(0));
+        assert_eq!(unavoidable(&light), 0.0);
+    }
 
     #[test]
     fn what_the_host_had_is_forced_and_counted_apart() {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use plimsoll_server::board::Held;
 use plimsoll_server::config::StoreKind;
 use plimsoll_wire::v1;
 use plimsoll_wire::v1::routing_service_client::RoutingServiceClient;
@@ -36,7 +37,7 @@ pub(super) async fn measure() -> Result<Vec<Figure>> {
     request.settings.insert("heartbeat_ttl".to_owned(), "1h".to_owned());
     let namespace = laboratory.create(request).await?;
     let (sender, mut told) = mpsc::unbounded_channel();
-    let (epoch, revision) = (namespace.board.epoch().clone(), namespace.board.revision());
+    let Held { epoch, revision } = namespace.board.held().context("there is no map yet")?;
     for connection in 0..CONNECTIONS {
         let client = RoutingServiceClient::new(channel(&laboratory.url())?);
         for _ in 0..WATCHERS / CONNECTIONS {

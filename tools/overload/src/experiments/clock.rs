@@ -3,7 +3,7 @@
 //! libfaketime moves the wall clock alone. Without it the experiment has no cases,
 //! and its goals are not measured.
 
-use super::{CRITICAL, Chart, Course, Experiment, Scope, io_case, two_levels};
+use super::{CRITICAL, Chart, Course, Experiment, Scope, io_case, two_levels_served};
 use crate::case::{Case, Place};
 use crate::goal::{Bound, Goal, Of};
 use crate::shedders::Shedder;
@@ -49,9 +49,9 @@ fn cases(scope: &Scope) -> Vec<Case> {
         return Vec::new();
     }
     let span = 10.0;
-    scope.at_most(1).each(&[Shedder::Plimsoll], |shedder, seed| {
+    scope.each(&[Shedder::Plimsoll], |shedder, seed| {
         let server = Server { jumps: JUMPS.to_vec(), ..Server::new(Kind::Io) };
-        let streams = two_levels(CRITICAL, LOAD - CRITICAL, span);
+        let streams = two_levels_served(CRITICAL, LOAD - CRITICAL, span);
         let case = io_case(NAME, shedder, seed, LOAD, span, streams);
         Case { place: Place::Sockets(server), ..case }
     })

@@ -37,7 +37,7 @@ const fn goal(about: &'static str, factor: f64) -> Goal {
 }
 
 fn cases(scope: &Scope) -> Vec<Case> {
-    let span = scope.span(10.0, 6.0);
+    let span = scope.span(8.0, 6.0);
     let at = |load: f64| {
         scope.each(&SHORT, move |shedder, seed| {
             let demands = demands(load);

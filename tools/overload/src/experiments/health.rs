@@ -1,8 +1,10 @@
 //! Health checks at ten times the capacity.
 
+use std::time::Duration;
+
 use plimsoll_shedding::Criticality;
 
-use super::{CRITICAL, Chart, Experiment, Scope, WARM_UP, io_case, two_levels};
+use super::{CRITICAL, Chart, Experiment, SERVED_WARM_UP, Scope, io_case, two_levels_served};
 use crate::case::{Case, Place};
 use crate::goal::{Bound, Goal, Of};
 use crate::load::{Piece, Stream};
@@ -12,6 +14,8 @@ use crate::shedders::Shedder;
 use crate::sockets::{HEALTH, Kind, Server};
 
 const NAME: &str = "health";
+/// For what an unprotected server will not answer any more.
+const DRAIN: Duration = Duration::from_secs(1);
 /// Health checks over the capacity: about twenty a second of 1,450.
 const CHECKS: f64 = 20.0 / 1450.0;
 
@@ -37,7 +41,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     chart: Chart::Bars {
         figures: &["health_failures"],
         title: "Health checks not answered in time",
-        unit: "of about 160",
+        unit: "of about 80",
         variant: "",
     },
 };
@@ -48,14 +52,14 @@ const fn goal(about: &'static str, factor: f64, figure: &'static str, of: Of, mo
 }
 
 fn cases(scope: &Scope) -> Vec<Case> {
-    let span = scope.span(8.0, 4.0);
+    let span = scope.span(4.0, 3.0);
     let at = |load: f64| {
-        scope.at_most(1).each(&[Shedder::Plimsoll, Shedder::None], move |shedder, seed| {
-            let mut streams = two_levels(CRITICAL, load - CRITICAL, span);
-            let checks = vec![Piece { from: -WARM_UP, to: span, factor: CHECKS }];
+        scope.each(&[Shedder::Plimsoll, Shedder::None], move |shedder, seed| {
+            let mut streams = two_levels_served(CRITICAL, load - CRITICAL, span);
+            let checks = vec![Piece { from: -SERVED_WARM_UP, to: span, factor: CHECKS }];
             streams.push(Stream::new(Criticality::Feature, checks).by(2).to(HEALTH));
             let case = io_case(NAME, shedder, seed, load, span, streams);
-            Case { place: Place::Sockets(Server::new(Kind::Io)), extra, ..case }
+            Case { place: Place::Sockets(Server::new(Kind::Io)), drain: DRAIN, extra, ..case }
         })
     };
     [10.0, 4.0].into_iter().flat_map(at).collect()

@@ -4,9 +4,11 @@
 //! Their names are the experiments' with the kind of handler after it, so that
 //! `degradation/cpu` stands beside `degradation`.
 
+use std::time::Duration;
+
 use plimsoll_shedding::Criticality;
 
-use super::{Scope, WARM_UP, io_case, two_levels};
+use super::{SERVED_WARM_UP, Scope, io_case, two_levels_served};
 use crate::case::{Case, Extra, Place};
 use crate::load::{Piece, Stream};
 use crate::shedders::Shedder;
@@ -15,8 +17,8 @@ use crate::sockets::{Kind, Server};
 const THESE: &[Shedder] = &[Shedder::Plimsoll, Shedder::None, Shedder::QalmDequeue];
 /// The first alone in a quick run.
 const KINDS: [(&str, Kind); 2] = [("cpu", Kind::Cpu), ("sockets", Kind::Io)];
-/// Seeds at most: these have the machine for themselves, one after the other.
-const SEEDS: u64 = 2;
+/// For what an unprotected server will not answer any more.
+const DRAIN: Duration = Duration::from_secs(1);
 
 fn kinds(scope: &Scope) -> Vec<(&'static str, Kind)> {
     KINDS.into_iter().take(if scope.quick { 1 } else { KINDS.len() }).collect()
@@ -35,12 +37,12 @@ pub(super) fn two_callers(
     other: f64,
     factor: f64,
 ) -> Vec<Case> {
-    let span = scope.span(8.0, 4.0);
+    let span = scope.span(5.0, 4.0);
     let of = |(variant, kind): (&'static str, Kind)| {
-        scope.at_most(SEEDS).each(shedders(scope), move |shedder, seed| {
-            let streams = two_levels(critical, other, span);
+        scope.each(shedders(scope), move |shedder, seed| {
+            let streams = two_levels_served(critical, other, span);
             let case = io_case(experiment, shedder, seed, factor, span, streams);
-            Case { variant, place: Place::Sockets(Server::new(kind)), ..case }
+            Case { variant, place: Place::Sockets(Server::new(kind)), drain: DRAIN, ..case }
         })
     };
     kinds(scope).into_iter().flat_map(of).collect()
@@ -55,20 +57,22 @@ pub(super) fn two_endpoints(
     loads: &'static [f64],
     extra: Extra,
 ) -> Vec<Case> {
-    let span = scope.span(8.0, 4.0);
+    let span = scope.span(5.0, 4.0);
     let of = |(variant, kind): (&'static str, Kind)| {
         // A quick run takes the heaviest alone.
         let loads = if scope.quick { &loads[loads.len() - 1..] } else { loads };
         loads.iter().flat_map(move |&load| {
             let shedders = [Shedder::Plimsoll, Shedder::None];
-            scope.at_most(SEEDS).each(&shedders, move |shedder, seed| {
+            let shedders = &shedders[..if load == 0.0 { 1 } else { 2 }];
+            scope.each(shedders, move |shedder, seed| {
                 let stream = |factor: f64| {
-                    let pieces = vec![Piece { from: -WARM_UP, to: span, factor }];
+                    let pieces = vec![Piece { from: -SERVED_WARM_UP, to: span, factor }];
                     Stream::new(Criticality::Feature, pieces)
                 };
                 let streams = vec![stream(victim), stream(load).by(1).to(1)];
                 let case = io_case(experiment, shedder, seed, load, span, streams);
-                Case { variant, place: Place::Sockets(Server::new(kind)), extra, ..case }
+                let place = Place::Sockets(Server::new(kind));
+                Case { variant, place, drain: DRAIN, extra, ..case }
             })
         })
     };

@@ -10,7 +10,7 @@ const LOADS: [f64; 2] = [2.0, 4.0];
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: NAME,
     number: "G10",
-    about: "2 C and 4 C for 12 s, critical 0.667 C: the standard deviation of the part refused in each second",
+    about: "2 C and 4 C for 10 s, critical 0.667 C: the standard deviation of the part refused in each second",
     cases,
     columns: &["shed_share", "shed_deviation_points", "goodput_over_c"],
     relative: &[],
@@ -31,7 +31,7 @@ const fn goal(about: &'static str, factor: f64) -> Goal {
 }
 
 fn cases(scope: &Scope) -> Vec<Case> {
-    let span = scope.span(12.0, 8.0);
+    let span = scope.span(10.0, 6.0);
     let at = |load: f64| {
         scope.each(&SHORT, move |shedder, seed| {
             let streams = two_levels(CRITICAL, load - CRITICAL, span);

@@ -3,7 +3,7 @@
 
 use plimsoll_shedding::Criticality;
 
-use super::{Chart, Course, Experiment, Scope, io_case, two_levels};
+use super::{Chart, Course, Experiment, Scope, io_case, two_levels_served};
 use crate::case::{Case, Place};
 use crate::goal::{Bound, Goal, Of};
 use crate::record::Record;
@@ -57,9 +57,9 @@ fn cases(scope: &Scope) -> Vec<Case> {
     let stops: u32 = if scope.quick { 2 } else { 5 };
     let stops: Vec<f64> = (0..stops).map(|n| 1.0 + f64::from(n) * EVERY).collect();
     let span = 1.0 + stops.len() as f64 * EVERY;
-    scope.at_most(2).each(THESE, |shedder, seed| {
+    scope.each(THESE, |shedder, seed| {
         let server = Server { stops: stops.clone(), ..Server::new(Kind::Io) };
-        let streams = two_levels(LOAD / 2.0, LOAD / 2.0, span);
+        let streams = two_levels_served(LOAD / 2.0, LOAD / 2.0, span);
         let case = io_case(NAME, shedder, seed, LOAD, span, streams);
         Case { place: Place::Sockets(server), extra, ..case }
     })

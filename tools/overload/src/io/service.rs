@@ -19,7 +19,7 @@ pub struct Odd {
 }
 
 /// What the service behind the shedder is like.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ServicePlan {
     /// Handlers that run at once; more wait in order of arrival.
     pub places: usize,

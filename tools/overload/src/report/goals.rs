@@ -19,6 +19,10 @@ fn row(judged: &Judged) -> Vec<String> {
     };
     let of = if goal.of == Of::Worst { " (worst seed)" } else { "" };
     let measured = judged.measured.map_or_else(|| "not measured".to_owned(), number);
+    let interval = judged
+        .interval
+        .map(|(least, most)| format!(" (95 % interval {} to {})", number(least), number(most)));
+    let measured = measured + &interval.unwrap_or_default();
     let mark = match judged.measured {
         None => "",
         Some(_) if judged.reached => "reached",

@@ -3,11 +3,12 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{self, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::{Kind, Server, pin};
+use super::{Server, pin};
 use crate::shedders::Shedder;
 
 /// A running server; killed when dropped.
@@ -21,18 +22,26 @@ pub(super) struct Child {
 /// What the process has used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
-    /// Of its main thread, which is its only busy one, in microseconds.
+    /// User and system time of all its threads, in microseconds.
     pub(super) cpu_us: f64,
     pub(super) rss_mib: f64,
 }
 
+/// How many clocks were faked so far: each has a file of its own.
+static CLOCKS: AtomicU32 = AtomicU32::new(0);
 const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
 
 impl Child {
     pub(super) fn start(server: &Server, shedder: Shedder, capacity: f64) -> Result<Self> {
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut command = pin::server_command(&program);
-        command.args(["overload-server", "--shedder", shedder.name(), "--work", word(server.kind)]);
+        command.args([
+            "overload-server",
+            "--shedder",
+            shedder.name(),
+            "--work",
+            server.kind.word(),
+        ]);
         command.args(["--capacity", &capacity.to_string()]);
         let clock = fake_clock(server, &mut command)?;
         // It ends when its standard input does: it cannot outlive this process.
@@ -51,10 +60,8 @@ impl Child {
         Usage { cpu_us: cpu_us(&folder).unwrap_or(0.0), rss_mib: rss_mib(&folder).unwrap_or(0.0) }
     }
 
-    /// Stops the process and moves its clock when it is time to; `first` is the
-    /// time of the first request.
-    pub(super) fn disturb(&self, server: &Server, first: f64) {
-        let origin = Instant::now() + Duration::from_secs_f64((-first).max(0.0));
+    /// Stops the process and moves its clock when it is time to, from `origin` on.
+    pub(super) fn disturb(&self, server: &Server, origin: Instant) {
         for &at in &server.stops {
             sleep_until(origin + Duration::from_secs_f64(at));
             self.signal("STOP");
@@ -90,20 +97,13 @@ impl Drop for Child {
     }
 }
 
-fn word(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Io => "io",
-        Kind::Cpu => "cpu",
-        Kind::Bare => "bare",
-    }
-}
-
 /// libfaketime moves the wall clock and leaves the monotonic one alone.
 fn fake_clock(server: &Server, command: &mut Command) -> Result<Option<PathBuf>> {
     if server.jumps.is_empty() || !Path::new(FAKETIME).exists() {
         return Ok(None);
     }
-    let file = std::env::temp_dir().join(format!("plimsoll-clock-{}", process::id()));
+    let number = CLOCKS.fetch_add(1, Ordering::Relaxed);
+    let file = std::env::temp_dir().join(format!("plimsoll-clock-{}-{number}", process::id()));
     let mut clock = std::fs::File::create(&file).context("cannot write the faked clock")?;
     clock.write_all(b"+0").context("cannot write the faked clock")?;
     command.env("LD_PRELOAD", FAKETIME).env("FAKETIME_TIMESTAMP_FILE", &file);
@@ -128,10 +128,14 @@ fn sleep_until(moment: Instant) {
     std::thread::sleep(moment.saturating_duration_since(Instant::now()));
 }
 
-/// The first number of schedstat: nanoseconds on a CPU.
+/// Of all threads: the first number of schedstat is nanoseconds on a CPU.
 fn cpu_us(folder: &Path) -> Option<f64> {
-    let text = std::fs::read_to_string(folder.join("schedstat")).ok()?;
-    Some(text.split_whitespace().next()?.parse::<f64>().ok()? / 1e3)
+    let threads = std::fs::read_dir(folder.join("task")).ok()?;
+    let nanos = threads.flatten().filter_map(|thread| {
+        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<f64>().ok()
+    });
+    Some(nanos.sum::<f64>() / 1e3)
 }
 
 fn rss_mib(folder: &Path) -> Option<f64> {

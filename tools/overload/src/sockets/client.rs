@@ -1,7 +1,7 @@
 //! The client: HTTP/2 over a few connections, open loop or closed.
 
 use std::net::Ipv4Addr;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -16,7 +16,7 @@ use plimsoll_qalm::headers;
 use plimsoll_shedding::Criticality;
 use plimsoll_shedding::criticality::Cohort;
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
+use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -26,21 +26,49 @@ use crate::record::{Fate, Record, unfinished};
 
 type Sender = SendRequest<Empty<Bytes>>;
 
-/// As [`crate::io::open_loop`], over sockets.
+/// As [`crate::io::open_loop`], over sockets. Says when time 0 is.
 pub(super) fn open_loop(
     port: u16,
     connections: usize,
     arrivals: &[Arrival],
     drain: Duration,
+    say: &mpsc::Sender<std::time::Instant>,
 ) -> Result<Vec<Record>> {
     pin::this_client();
-    runtime()?.block_on(async {
-        let senders = connect(port, connections).await?;
-        Ok(send_all(&senders, arrivals, drain).await)
-    })
+    let client = Client::connect(port, connections)?;
+    let origin = origin(arrivals);
+    // Nobody listens if nothing is to be done to the server.
+    let _ = say.send(origin.into_std());
+    Ok(client.runtime.block_on(send_all(&client.senders, arrivals, origin, drain)))
 }
 
-fn runtime() -> Result<tokio::runtime::Runtime> {
+/// A client whose connections last.
+pub(super) struct Client {
+    runtime: Runtime,
+    senders: Vec<Sender>,
+}
+
+impl Client {
+    pub(super) fn connect(port: u16, connections: usize) -> Result<Self> {
+        let runtime = runtime()?;
+        let senders = runtime.block_on(connect(port, connections))?;
+        Ok(Self { runtime, senders })
+    }
+
+    /// Sends every arrival at its time, the first at once.
+    pub(super) fn send(&self, arrivals: &[Arrival], drain: Duration) -> Vec<Record> {
+        let sent = send_all(&self.senders, arrivals, origin(arrivals), drain);
+        self.runtime.block_on(sent)
+    }
+}
+
+/// Time 0, if the first is sent now; now, if that is after it.
+fn origin(arrivals: &[Arrival]) -> Instant {
+    let before = arrivals.first().map_or(0.0, |first| (-first.at).max(0.0));
+    Instant::now() + Duration::from_secs_f64(before)
+}
+
+fn runtime() -> Result<Runtime> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.enable_all().build().context("cannot start a runtime")
 }
@@ -59,12 +87,15 @@ async fn connect(port: u16, connections: usize) -> Result<Vec<Sender>> {
     Ok(senders)
 }
 
-async fn send_all(senders: &[Sender], arrivals: &[Arrival], drain: Duration) -> Vec<Record> {
-    let before = arrivals.first().map_or(0.0, |first| (-first.at).max(0.0));
-    let origin = Instant::now() + Duration::from_secs_f64(before);
+async fn send_all(
+    senders: &[Sender],
+    arrivals: &[Arrival],
+    origin: Instant,
+    drain: Duration,
+) -> Vec<Record> {
     let records: Vec<_> = arrivals.iter().map(unfinished).collect();
     let records = Arc::new(Mutex::new(records));
-    let (under_way, mut all_ended) = mpsc::channel::<()>(1);
+    let (under_way, mut all_ended) = tokio::sync::mpsc::channel::<()>(1);
     let mut tasks = JoinSet::new();
     for (index, arrival) in arrivals.iter().enumerate() {
         let due = crate::io::moment(origin, arrival.at);

@@ -148,7 +148,7 @@ async fn a_goodbye_is_confirmed_and_frees_everything_at_once() {
     first.grants(4).await.unwrap();
     let mut second = open(&cluster, "b").await;
     second.welcome().await.unwrap();
-    first.say(Say::Goodbye(v1::Goodbye {}));
+    first.say(Say::Goodbye(v1::Goodbye::default()));
     assert_eq!(first.farewell().await.unwrap(), Reason::Goodbye);
     second.grants(4).await.unwrap();
 }
@@ -163,8 +163,8 @@ async fn a_shard_that_its_owner_stopped_because_it_heard_nothing_is_granted_to_i
     let grant = owner.grants(1).await.unwrap().remove(0);
     let mut other = open(&cluster, "b").await;
     other.welcome().await.unwrap();
-    let v1::Grant { shard_key, generation } = grant;
-    owner.say(Say::Stopped(v1::Stopped { shard_key, generation, error: String::new() }));
+    let v1::Grant { shard_key, generation, .. } = grant;
+    owner.say(Say::Stopped(v1::Stopped { shard_key, generation, ..v1::Stopped::default() }));
     let anew = owner.grants(1).await.unwrap().remove(0);
     assert!(anew.generation > generation);
 }
@@ -244,7 +244,7 @@ async fn a_done_shard_is_revoked_and_vanishes() {
     let found = cluster.routing().lookup(lookup).await.unwrap().into_inner();
     let grant = session.grants(1).await.unwrap().remove(0);
     assert_eq!(found.generation, grant.generation);
-    let v1::Grant { shard_key, generation } = grant;
+    let v1::Grant { shard_key, generation, .. } = grant;
     session.say(Say::Done(v1::Done { shard_key, generation }));
     let revocation = session.revocation().await.unwrap();
     assert_eq!(revocation.reason, "done");
@@ -291,6 +291,6 @@ async fn drain_host(cluster: &Cluster, host: &str) {
 }
 
 fn running(grant: &v1::Grant) -> v1::Holding {
-    let v1::Grant { shard_key, generation } = grant.clone();
+    let v1::Grant { shard_key, generation, .. } = grant.clone();
     v1::Holding { shard_key, generation, stopping: false }
 }

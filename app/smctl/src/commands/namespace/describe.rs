@@ -33,6 +33,10 @@ struct View {
     moves: u64,
     balance: Option<BalanceView>,
     conditions: Vec<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    leader_id: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    leader_address: String,
     settings: BTreeMap<String, String>,
 }
 
@@ -59,7 +63,7 @@ fn text(namespace: &DescribeNamespaceResponse) -> String {
 }
 
 fn facts(namespace: &DescribeNamespaceResponse) -> String {
-    format!(
+    let facts = format!(
         "Namespace\t{}\nType\t{}\nShards\t{}\nWithout owner\t{}\nIn handover\t{}\nMoves\t{}\n\
          Frozen\t{}\nRevision\t{}\n",
         namespace.name,
@@ -70,7 +74,12 @@ fn facts(namespace: &DescribeNamespaceResponse) -> String {
         namespace.moves,
         if namespace.frozen { "yes" } else { "no" },
         namespace.revision,
-    )
+    );
+    match namespace.leader_id.as_str() {
+        // There is only one server.
+        "" => facts,
+        id => format!("{facts}Leader\t{} ({id})\n", namespace.leader_address),
+    }
 }
 
 fn conditions(conditions: &[String]) -> String {
@@ -94,6 +103,8 @@ impl From<DescribeNamespaceResponse> for View {
             moves: answer.moves,
             balance: answer.balance.map(BalanceView::from),
             conditions: answer.conditions,
+            leader_id: answer.leader_id,
+            leader_address: answer.leader_address,
             settings: answer.settings.into_iter().collect(),
         }
     }

@@ -68,6 +68,8 @@ impl AdminService for AdminWire {
             moves: 48,
             balance: Some(uneven()),
             conditions,
+            leader_id: String::new(),
+            leader_address: String::new(),
         }))
     }
 

@@ -69,25 +69,22 @@ impl Judge<'_> {
 
     /// If what would help may not leave now.
     fn reason_of_shards(&self, rank: u32) -> Option<HoldReason> {
-        let shards = self.shards(rank);
+        let shards = self.field.shards(rank);
         let any = |is: &dyn Fn(ShardIndex, &ShardView) -> bool| {
-            shards.iter().any(|&index| is(index, self.draft.shard(index)))
+            shards.iter().any(|&index| is(index, &self.draft.shard(index)))
         };
         let helps = |shard: &ShardView| self.field.helps(rank, self.draft.weight(shard));
         if !any(&|_, shard| shard.load.is_some_and(|load| load.smoothed > 0.0)) {
             Some(HoldReason::Unmeasured)
-        } else if any(&|index, shard| !shard.fixed && self.draft.is_cooling(index) && helps(shard))
-        {
+        } else if any(&|index, shard| {
+            !shard.fixed && self.draft.is_cooling(index, shard) && helps(shard)
+        }) {
             Some(HoldReason::Cooldown)
         } else if any(&|_, shard| shard.fixed && helps(shard)) {
             Some(HoldReason::InHandover)
         } else {
             None
         }
-    }
-
-    fn shards(&self, rank: u32) -> Vec<ShardIndex> {
-        self.field.shards(rank).to_vec()
     }
 
     fn any_step_gains(&self, rank: u32) -> bool {

@@ -14,8 +14,6 @@ pub(super) struct Host {
     pub(super) load: f64,
     /// Of the sum of its loads.
     pub(super) variance: f64,
-    /// The largest shard that must stay.
-    pub(super) largest_fixed: f64,
     /// The largest shard, until [`Host::shelf`] knows better.
     pub(super) largest_seen: f64,
     /// Built when it is first needed: most hosts are never asked.
@@ -42,6 +40,8 @@ pub(super) struct Book {
 #[derive(Debug, Default)]
 pub(super) struct Shelf {
     books: Vec<Book>,
+    /// The largest shard that must stay.
+    pub(super) largest_fixed: f64,
 }
 
 impl Host {
@@ -52,16 +52,16 @@ impl Host {
     /// The largest shard on it.
     pub(super) fn largest(&self) -> f64 {
         match self.shelf.get() {
-            Some(shelf) => shelf.largest().map_or(0.0, |book| book.load).max(self.largest_fixed),
+            Some(shelf) => shelf.largest().map_or(0.0, |book| book.load).max(shelf.largest_fixed),
             None => self.largest_seen,
         }
     }
 }
 
 impl Shelf {
-    pub(super) fn new(mut books: Vec<Book>) -> Self {
+    pub(super) fn new(mut books: Vec<Book>, largest_fixed: f64) -> Self {
         books.sort_unstable_by(Book::order);
-        Self { books }
+        Self { books, largest_fixed }
     }
 
     pub(super) fn books(&self) -> &[Book] {

@@ -1,6 +1,6 @@
 //! Which shards a round of moves may touch.
 
-use crate::view::ShardIndex;
+use crate::view::{ShardIndex, ShardView};
 
 use super::super::draft::Draft;
 
@@ -16,10 +16,9 @@ pub(super) enum Reach {
 impl Reach {
     /// What nobody has measured stays: a guess must not cost anyone a move. While
     /// nothing at all is measured, shards are counted, and any of them will do.
-    pub(super) fn includes(self, draft: &Draft<'_>, index: ShardIndex) -> bool {
-        let shard = draft.shard(index);
+    pub(super) fn includes(self, draft: &Draft<'_>, index: ShardIndex, shard: &ShardView) -> bool {
         let is_known = shard.load.is_some() || !draft.anything_measured();
-        let may_leave = is_known && !shard.fixed && !draft.is_cooling(index);
+        let may_leave = is_known && !shard.fixed && !draft.is_cooling(index, shard);
         match self {
             Self::Placed => may_leave && draft.is_moved(index),
             Self::All => may_leave,

@@ -69,7 +69,7 @@ fn is_counted(field: &Field<'_>, leg: &Leg, at: u32) -> bool {
 }
 
 pub(super) fn settle(field: &mut Field<'_>, budget: &mut Budget) {
-    if field.level <= 0.0 {
+    if field.level <= 0.0 || !field.is_anyone_off() {
         return;
     }
     loop {

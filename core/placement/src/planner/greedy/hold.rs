@@ -13,7 +13,7 @@ use super::{is_cooling, is_eligible, is_worth_a_move};
 /// Why the host with these shards is left alone; `gap` is that to the coldest
 /// host, if it may take load.
 pub(super) fn reason(draft: &Draft<'_>, shards: &[ShardIndex], gap: Option<Gap>) -> HoldReason {
-    let worth = |&shard: &ShardIndex| is_worth_a_move(draft.shard(shard));
+    let worth = |&shard: &ShardIndex| is_worth_a_move(&draft.shard(shard));
     let worth: Vec<ShardIndex> = shards.iter().copied().filter(worth).collect();
     if worth.is_empty() {
         return HoldReason::Unmeasured;
@@ -21,7 +21,7 @@ pub(super) fn reason(draft: &Draft<'_>, shards: &[ShardIndex], gap: Option<Gap>)
     let Some(gap) = gap else {
         return HoldReason::NoColdHost;
     };
-    let fits = |&shard: &ShardIndex| gap.fits(draft.weight(draft.shard(shard)));
+    let fits = |&shard: &ShardIndex| gap.fits(draft.weight_of(shard));
     let fitting: Vec<ShardIndex> = worth.into_iter().filter(fits).collect();
     reason_for_fitting(draft, &fitting)
 }
@@ -45,5 +45,5 @@ fn reason_for_fitting(draft: &Draft<'_>, fitting: &[ShardIndex]) -> HoldReason {
 /// In an earlier cycle, or in this one.
 fn has_just_moved(draft: &Draft<'_>, shard: ShardIndex) -> bool {
     let view = draft.shard(shard);
-    !view.fixed && (draft.is_moved(shard) || is_cooling(draft, view))
+    !view.fixed && (draft.is_moved(shard) || is_cooling(draft, &view))
 }

@@ -1,0 +1,25 @@
+//! `PeerService`: what other servers ask of this one.
+
+use plimsoll_wire::v1;
+use plimsoll_wire::v1::peer_service_server::PeerService;
+use tonic::{Request, Response, Status};
+
+use super::Services;
+use crate::leadership::SERVER_KEY;
+
+#[tonic::async_trait]
+impl PeerService for Services {
+    async fn take_over(
+        &self,
+        request: Request<v1::TakeOverRequest>,
+    ) -> Result<Response<v1::TakeOverResponse>, Status> {
+        let key = request.metadata().get(SERVER_KEY).and_then(|key| key.to_str().ok());
+        let key = key.map(str::to_owned);
+        let taken = async {
+            let alone = || Status::permission_denied("this server has no others beside it");
+            let servers = self.servers.as_ref().ok_or_else(alone)?;
+            servers.take_over(key.as_deref(), request.into_inner()).await
+        };
+        self.counted("TakeOver", taken).await
+    }
+}

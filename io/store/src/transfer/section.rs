@@ -1,0 +1,47 @@
+//! The part of an export that holds one namespace: counted and hashed line by line.
+
+use xxhash_rust::xxh3::Xxh3;
+
+use super::lines::Line;
+
+/// What has passed of a namespace.
+#[derive(Default)]
+pub(super) struct Section {
+    hash: Xxh3,
+    lines: u64,
+}
+
+impl Section {
+    /// Counts a line, given without the newline.
+    pub(super) fn pass(&mut self, line: &[u8]) {
+        self.hash.update(line);
+        self.hash.update(b"\n");
+        self.lines += 1;
+    }
+
+    /// All lines but the first.
+    pub(super) fn records(&self) -> u64 {
+        self.lines.saturating_sub(1)
+    }
+
+    /// The line that has to end it.
+    pub(super) fn end(&self) -> Line {
+        let xxh3 = self.hash_in_hex();
+        Line::EndOfNamespace { records: self.records(), xxh3 }
+    }
+
+    /// What does not agree with what its end says.
+    pub(super) fn check(&self, records: u64, xxh3: &str) -> Result<(), String> {
+        if records != self.records() {
+            return Err(format!("{} records of a namespace, not {records}", self.records()));
+        }
+        if xxh3 != self.hash_in_hex() {
+            return Err("the hash of the namespace is another".to_owned());
+        }
+        Ok(())
+    }
+
+    fn hash_in_hex(&self) -> String {
+        format!("{:032x}", self.hash.digest128())
+    }
+}

@@ -1,0 +1,74 @@
+//! Who lives where: every process has a loopback address of its own, in a net
+//! that two runs at once are unlikely to share.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+/// How many of each there are.
+pub(super) const ETCD: usize = 3;
+pub(super) const SERVERS: usize = 3;
+pub(super) const EXECUTORS: usize = 10;
+pub(super) const SPECTATORS: usize = 4;
+
+/// The first three bytes of every address of a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Net([u8; 3]);
+
+/// One end of a link; numbers begin with 0.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub(super) enum End {
+    Etcd(usize),
+    Server(usize),
+    Executor(usize),
+    Spectator(usize),
+    /// Whichever server: they all know a server by the one address that it tells.
+    Servers,
+}
+
+impl Net {
+    /// By the id of this process.
+    pub(super) fn of_this_process() -> Self {
+        let id = std::process::id();
+        Self([127, 64 + (id % 128) as u8, (id / 128 % 256) as u8])
+    }
+
+    /// Where the process listens, for requests of its own kind.
+    pub(super) fn of(self, end: End) -> SocketAddr {
+        let port = match end {
+            End::Etcd(_) => 2379,
+            End::Server(_) | End::Servers => 7943,
+            End::Executor(_) | End::Spectator(_) => 8080,
+        };
+        self.at(end.host(), port)
+    }
+
+    pub(super) fn etcd_peer(self, n: usize) -> SocketAddr {
+        self.at(End::Etcd(n).host(), 2380)
+    }
+
+    pub(super) fn http(self, server: usize) -> SocketAddr {
+        self.at(End::Server(server).host(), 7944)
+    }
+
+    /// Where `from` connects in order to reach `to`: a port for each who connects.
+    pub(super) fn link(self, from: End, to: End) -> SocketAddr {
+        self.at(100 + to.host(), 20_000 + u16::from(from.host()))
+    }
+
+    fn at(self, host: u8, port: u16) -> SocketAddr {
+        let [a, b, c] = self.0;
+        SocketAddr::from((Ipv4Addr::new(a, b, c, host), port))
+    }
+}
+
+impl End {
+    /// The last byte of its address, below 100: there are few of each.
+    const fn host(self) -> u8 {
+        match self {
+            Self::Etcd(n) => 1 + n as u8,
+            Self::Server(n) => 11 + n as u8,
+            Self::Executor(n) => 21 + n as u8,
+            Self::Spectator(n) => 51 + n as u8,
+            Self::Servers => 81,
+        }
+    }
+}

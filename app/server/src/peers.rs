@@ -1,8 +1,8 @@
 //! Connections from this server to the others, kept and shared.
 //!
-//! A server lets so many streams on one connection and no more, and a session is a
-//! stream for as long as it lasts: so there are several connections to a server, and
-//! each call takes the one that carries the least.
+//! A session is a stream for as long as it lasts, and the streams of one connection
+//! share its window and its place in the kernel: so there are several connections to
+//! a server, and each call takes the one that carries the least.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tonic::transport::{Channel, ClientTlsConfig, Endpoint, Error};
 
-/// Streams on one connection; hyper's servers allow 200.
+/// Streams on one connection: a frame of one of them holds up the others.
 const STREAMS: usize = 100;
 const CONNECT_WITHIN: Duration = Duration::from_millis(1000);
 /// A server that hangs is found out within the sum of the two: before the default

@@ -35,8 +35,6 @@ const STORE_CACHE: usize = 16 * 1024 * 1024;
 /// Unread small frames count against the connection's window: see h2's limits.
 const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
 const STREAM_WINDOW: u32 = 1024 * 1024;
-/// Streams on one connection. Another server pipes many sessions through one.
-const STREAMS: u32 = 200;
 /// A peer that does not answer a ping within this is gone.
 const PING_TIMEOUT: Duration = Duration::from_secs(3);
 const PING_EVERY: Duration = Duration::from_secs(10);
@@ -110,7 +108,8 @@ impl Server {
         for namespace in &config.namespaces {
             namespaces.ensure(&namespace.into()).await?;
         }
-        let peers = Arc::new(Peers::new(crate::tls::client_tls(&config.tls)?));
+        let among_others = elector.is_some().then(|| crate::tls::client_tls(&config.tls));
+        let peers = Arc::new(Peers::new(among_others.transpose()?.flatten()));
         let servers = elector.map(|elector| {
             Servers::start(elector, peers, namespaces.clone(), clock, metrics.clone())
         });
@@ -216,7 +215,6 @@ async fn serve_grpc(
     let mut builder = GrpcServer::builder()
         .initial_connection_window_size(CONNECTION_WINDOW)
         .initial_stream_window_size(STREAM_WINDOW)
-        .max_concurrent_streams(STREAMS)
         .http2_keepalive_interval(Some(PING_EVERY))
         .http2_keepalive_timeout(Some(PING_TIMEOUT));
     if let Some(tls) = crate::tls::server_tls(&config.tls)? {

@@ -25,6 +25,11 @@ pub enum Error {
          and belong together", .certificate.display(), .key.display()
     )]
     Identity { certificate: PathBuf, key: PathBuf, why: String },
+    #[error(
+        "tls.server_ca is missing: servers on etcd with tls.certificate call each other by TLS; \
+         give the file of the authority that signed their certificates"
+    )]
+    NoServerCa,
     #[error("tls.client_ca = {} cannot be used: {why}; check that it is whole", .path.display())]
     ClientCa { path: PathBuf, why: String },
 }
@@ -52,7 +57,8 @@ pub fn server_tls(tls: &Tls) -> Result<Option<ServerTlsConfig>, Error> {
     Ok(Some(config))
 }
 
-/// The TLS of calls from this server to others; `None` if none is configured.
+/// The TLS of calls from this server, which is one of several, to the others; `None`
+/// if none is configured.
 ///
 /// # Errors
 /// A file cannot be read, or is not what it should be.
@@ -60,9 +66,11 @@ pub fn client_tls(tls: &Tls) -> Result<Option<ClientTlsConfig>, Error> {
     if tls.certificate.as_os_str().is_empty() {
         return Ok(None);
     }
-    let (key, path) = match tls.server_ca.as_os_str().is_empty() {
-        true => ("tls.client_ca", &tls.client_ca),
-        false => ("tls.server_ca", &tls.server_ca),
+    let is_given = |path: &PathBuf| !path.as_os_str().is_empty();
+    let (key, path) = match (is_given(&tls.server_ca), is_given(&tls.client_ca)) {
+        (true, _) => ("tls.server_ca", &tls.server_ca),
+        (false, true) => ("tls.client_ca", &tls.client_ca),
+        (false, false) => return Err(Error::NoServerCa),
     };
     let ca = Certificate::from_pem(certificate(key, path)?);
     Ok(Some(ClientTlsConfig::new().identity(identity(tls)?).ca_certificate(ca)))

@@ -43,6 +43,9 @@ pub(super) fn open(
     }
     let (sender, messages) = mpsc::channel(UNREAD);
     let held = (!epoch.is_empty()).then(|| Held { epoch: epoch.into(), revision });
+    // A copy of the map may be behind what the client has seen at another server; the
+    // leader's is behind nobody's.
+    let held = held.filter(|it| led.is_none() || it.revision <= listed.board.revision());
     let mut answer = Response::new(Pushes::new(messages));
     services.tell_age(&listed, &mut answer);
     let leader = led.filter(|_| by_server);

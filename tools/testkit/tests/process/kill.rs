@@ -63,7 +63,9 @@ async fn after_a_kill_no_grant_that_anybody_was_told_of_is_lost() {
     let client = lookups(&server.url());
     for (key, (owner, generation)) in &told {
         let found = client.clone().lookup(lookup(key)).await.unwrap().into_inner();
-        assert_eq!((&found.executor_id, found.generation), (owner, *generation), "{key}");
+        assert_eq!(&found.executor_id, owner, "{key}");
+        // An owner whom the kill kept from hearing of it is granted it anew.
+        assert!(found.generation >= *generation, "{key}: {} < {generation}", found.generation);
     }
     oracle.assert_clean();
 }

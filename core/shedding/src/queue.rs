@@ -56,6 +56,8 @@ pub(crate) struct Queue {
     pub(crate) waiting_bytes: u64,
     pub(crate) next_roll: Time,
     pub(crate) frozen_until: Time,
+    /// The process has stood still: what arrives may have gathered meanwhile.
+    pub(crate) waking_until: Time,
     pub(crate) is_awake: bool,
     /// A typical handling time, or zero.
     pub(crate) typical: Duration,
@@ -103,6 +105,7 @@ impl Queue {
             waiting_bytes: 0,
             next_roll: at,
             frozen_until: Time::ZERO,
+            waking_until: Time::ZERO,
             is_awake: false,
             typical: Duration::ZERO,
             per_request: 0.0,

@@ -12,6 +12,8 @@ mod refusing;
 mod serving;
 mod viewing;
 
+use std::time::Duration;
+
 use std::collections::VecDeque;
 
 use crate::bystanders::Bystanders;
@@ -157,6 +159,13 @@ impl Shedder {
     pub fn signal(&mut self, now: Time, signal: Signal) {
         let moment = self.observe(now);
         self.pressure.read(moment.at, signal);
+    }
+
+    /// The shell calls again within that long, unless the process stands still: so a
+    /// stall is noticed in which nobody waited.
+    pub fn expect_call(&mut self, now: Time, within: Duration) {
+        let moment = self.observe(now);
+        self.clock.expect(moment.now + within);
     }
 
     /// From now on nobody new is admitted; those who wait are refused.

@@ -1,8 +1,9 @@
 //! Time in which this process ran: what passed while it stood still (SIGSTOP, a
 //! paused machine, a blocked event loop) is nobody's queue wait.
 //!
-//! A stall is only believed when a timer was due and neither it nor any other
-//! call came: silence without a timer is merely silence.
+//! A stall is only believed when a call was due, a timer or the shell's next look at
+//! its resources, and neither that nor any other came: silence is merely silence
+//! where nothing was due.
 
 use std::time::Duration;
 
@@ -19,12 +20,14 @@ pub(crate) struct RunningClock {
     stalled: u64,
     /// `Time::MAX`: no timer is due.
     due: Time,
+    /// When the shell will call unasked; `Time::MAX`: it has not said so.
+    expected: Time,
     alarm: Time,
 }
 
 impl RunningClock {
     pub(crate) fn new() -> Self {
-        Self { last: Time::ZERO, stalled: 0, due: Time::MAX, alarm: Time::MAX }
+        Self { last: Time::ZERO, stalled: 0, due: Time::MAX, expected: Time::MAX, alarm: Time::MAX }
     }
 
     /// The latest time seen, on the clock, and whether the process stood still
@@ -39,8 +42,10 @@ impl RunningClock {
 
     #[cold]
     fn take_out(&mut self, silent_since: Time) -> bool {
-        let stall = self.last - self.due.max(silent_since);
+        let stall = self.last - self.due.min(self.expected).max(silent_since);
         let woke = stall > TOLERATED;
+        // A shell that no longer calls is not waited for.
+        self.expect(Time::MAX);
         if woke {
             self.stalled += stall.as_nanos() as u64;
         }
@@ -98,7 +103,17 @@ impl RunningClock {
     /// Sets when a call must come at the latest, on the clock.
     pub(crate) fn arm(&mut self, due: Option<Time>) {
         self.due = due.unwrap_or(Time::MAX);
-        self.alarm = self.due + TOLERATED;
+        self.set_alarm();
+    }
+
+    /// The shell calls by then, on the clock, whatever happens.
+    pub(crate) fn expect(&mut self, by: Time) {
+        self.expected = by;
+        self.set_alarm();
+    }
+
+    fn set_alarm(&mut self) {
+        self.alarm = self.due.min(self.expected) + TOLERATED;
     }
 }
 

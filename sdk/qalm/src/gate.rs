@@ -173,6 +173,11 @@ impl Gate {
         self.shared.tell(|shedder, now| shedder.signal(now, signal));
     }
 
+    /// Somebody calls again within that long, unless the process stands still.
+    pub(crate) fn expect_call(&self, within: Duration) {
+        self.shared.tell(|shedder, now| shedder.expect_call(now, within));
+    }
+
     /// From now on nobody is admitted, and those who wait are refused. Handlers
     /// that run go on.
     pub fn shut_down(&self) {

@@ -43,6 +43,7 @@ async fn run(gate: WeakGate, signals: Arc<Mutex<Signals>>) {
         let now = Instant::now();
         let tick = Tick { late: now.saturating_duration_since(due) };
         due = measure(&mut signals.lock(), tick, now, &gate);
+        gate.expect_call(due.saturating_duration_since(now));
     }
 }
 

@@ -11,6 +11,9 @@ use crate::waiting::WaitingRoom;
 
 /// A reserve is kept for so long after the last request of level 1.
 const RESERVE_FOR: Duration = Duration::from_secs(1);
+/// What gathered while the process stood still comes in within so long, and what is
+/// measured of it is forgotten: it says nothing about how much is asked for.
+const WAKING: Duration = Duration::from_secs(1);
 
 impl Queue {
     /// Closes the slots that are over.
@@ -62,7 +65,7 @@ impl Queue {
             wait: self.predicted_wait(Criticality::Internal),
             grown_for: at - self.detector.empty_at(),
             critical_wait: self.critical_wait(room, at),
-            critical_load: self.demand.above(Criticality::Feature) * self.per_request,
+            critical_load: self.critical_load(at),
             critical_backlog: work(self.critical(), self.per_request),
             newest_first_after: self.settings.newest_first_after,
             critical_patience: self.settings.critical_patience,
@@ -71,6 +74,13 @@ impl Queue {
         if !self.overload.is_active() {
             self.shares = None;
         }
+    }
+
+    fn critical_load(&self, at: Time) -> f64 {
+        if at < self.waking_until {
+            return 0.0;
+        }
+        self.demand.above(Criticality::Feature) * self.per_request
     }
 
     /// Critical requests do not pay for a measurement, unless there are too many of
@@ -100,6 +110,7 @@ impl Queue {
     pub(crate) fn thaw(&mut self, at: Time) {
         self.detector.forget();
         self.frozen_until = at + self.tuning.interval;
+        self.waking_until = at + WAKING;
         self.next_roll = at + self.slot();
     }
 }

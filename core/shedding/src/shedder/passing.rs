@@ -88,8 +88,8 @@ impl Shedder {
     /// The process stood still.
     #[cold]
     pub(super) fn thaw(&mut self, moment: Moment) {
-        for &index in &self.awake {
-            self.queues[index as usize].thaw(moment.at);
+        for queue in &mut self.queues {
+            queue.thaw(moment.at);
         }
     }
 

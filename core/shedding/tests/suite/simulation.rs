@@ -152,7 +152,11 @@ enum Event {
     Ends(u64),
     HangsUp(u64),
     Timer,
+    Probe,
 }
+
+/// How often the shell looks at its event loop while it is on time.
+const PROBE: Duration = Duration::from_millis(50);
 
 struct Running {
     source: usize,
@@ -220,6 +224,7 @@ impl Simulation<'_> {
         for source in 0..self.scene.sources.len() {
             self.schedule_arrival(source, 0.0);
         }
+        self.schedule(Time::ZERO, Event::Probe);
         let end = time(self.scene.seconds);
         while let Some(Reverse((at, _, event))) = self.events.pop() {
             if at > end {
@@ -249,6 +254,10 @@ impl Simulation<'_> {
             Event::Arrives(source) => self.arrives(at, source),
             Event::Ends(request) => self.ends(at, request),
             Event::HangsUp(request) => self.hangs_up(at, request),
+            Event::Probe => {
+                self.shedder.expect_call(at, PROBE);
+                self.schedule(at + PROBE, Event::Probe);
+            }
             Event::Timer => {
                 self.timer_at = None;
                 if self.shedder.poll_timeout().is_some_and(|due| due <= at) {

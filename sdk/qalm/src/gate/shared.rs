@@ -17,9 +17,6 @@ use super::timer::Timer;
 use super::wakers::Wakers;
 use crate::clock::Clock;
 
-/// How often to look for the lock before going to sleep for it: 1 to 2 µs.
-const LOOKS: u32 = 40;
-
 #[derive(Debug)]
 pub(super) struct Shared {
     clock: Clock,
@@ -145,24 +142,7 @@ impl Shared {
     /// The time is read under the lock, so that the shedder sees it grow.
     #[inline]
     fn hold(&self) -> Held<'_> {
-        let locked = self.locked.try_lock().unwrap_or_else(|| self.wait_for_lock());
-        Held { locked, now: self.clock.now() }
-    }
-
-    /// Whoever has the lock gives it back within some tens of nanoseconds, unless
-    /// his thread was interrupted: it is worth looking again for as long as going to
-    /// sleep would take, and not longer.
-    #[cold]
-    fn wait_for_lock(&self) -> MutexGuard<'_, Locked> {
-        for _ in 0..LOOKS {
-            std::hint::spin_loop();
-            if !self.locked.is_locked()
-                && let Some(locked) = self.locked.try_lock()
-            {
-                return locked;
-            }
-        }
-        self.locked.lock()
+        Held { locked: self.locked.lock(), now: self.clock.now() }
     }
 
     fn with<T>(&self, held: Held<'_>, event: impl FnOnce(&mut Locked, Time) -> T) -> T {

@@ -25,6 +25,26 @@ fn a_process_that_stood_still_sheds_nothing_critical() {
 }
 
 #[test]
+fn what_gathered_meanwhile_and_comes_in_over_a_quarter_of_a_second_is_no_saturation() {
+    for (name, queue) in kinds() {
+        let mut scene = mix(queue, 0.35, 0.7);
+        scene.seconds = 22.0;
+        scene.stalls = (0..4).map(|stall| (3.0 + 4.0 * f64::from(stall), 1.0)).collect();
+        for source in &mut scene.sources {
+            let rate = source.rates[0].1;
+            for &(from, span) in &scene.stalls {
+                let woken = from + span;
+                source.rates.extend([(from, 0.0), (woken, 5.0 * rate), (woken + 0.25, rate)]);
+            }
+        }
+        let records = over_seeds(&scene, 10);
+        let critical = level(&records, &scene, 2);
+        println!("{name} gathered: {} refused, {} expired", critical.refused, critical.expired);
+        assert_eq!(critical.refused + critical.expired, 0);
+    }
+}
+
+#[test]
 fn a_dependency_ten_times_as_slow_leaves_critical_requests_what_there_is() {
     for (name, queue) in kinds() {
         for places in [16, 1000] {

@@ -20,6 +20,7 @@ const FILES: [&str; 7] = [
     "plimsoll/v1/routing.proto",
     "plimsoll/v1/admin.proto",
     "plimsoll/v1/peer.proto",
+    "plimsoll/v1/policy.proto",
 ];
 
 fn main() -> Result<()> {

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use prost::Message;
 use prost_types::FileDescriptorSet;
 
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "uber/cadence/sharddistributor/v1/executor.proto",
     "uber/cadence/sharddistributor/v1/service.proto",
     "uber/cadence/sharddistributor/v1/canary.proto",

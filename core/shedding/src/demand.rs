@@ -9,7 +9,9 @@ const MEMORY: f64 = 20.0;
 
 /// Exponential averages, one a level.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub(crate) struct Demand {
+    /// First, beside what else every request writes: see [`crate::queue::Queue`].
     arrived: [u32; 4],
     rates: [f64; 4],
     /// Arrivals with a memory of one second: whether there is traffic at all.

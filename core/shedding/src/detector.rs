@@ -31,21 +31,26 @@ fn nobody_waited() -> [Slot; SLOTS] {
 
 /// A ring of minima. `slots[0]` is the one in progress.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Detector {
-    slots: [Slot; SLOTS],
+    /// First, beside what else every request writes: see [`crate::queue::Queue`].
     empty_at: Time,
+    slots: [Slot; SLOTS],
 }
 
 impl Detector {
     pub(crate) fn new() -> Self {
-        Self { slots: nobody_waited(), empty_at: Time::ZERO }
+        Self { empty_at: Time::ZERO, slots: nobody_waited() }
     }
 
     /// Nobody waits.
     #[inline]
     pub(crate) fn saw_empty(&mut self, at: Time) {
-        self.slots[0].min_wait = Duration::ZERO;
         self.empty_at = at;
+        // Written only if it changes: other cores read what lies beside.
+        if !self.slots[0].min_wait.is_zero() {
+            self.slots[0].min_wait = Duration::ZERO;
+        }
     }
 
     /// The longest waiting request has waited so long.

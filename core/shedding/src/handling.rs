@@ -49,7 +49,10 @@ impl Handling {
     #[inline]
     fn average(&mut self, nanos: f64, moved: f64, weight: f64) {
         self.median *= moved;
-        self.mean += (nanos.min(self.median * 16.0) - self.mean) * weight;
+        let most = self.median * 16.0;
+        // `f64::min` would look for numbers that are none.
+        let counted = if nanos < most { nanos } else { most };
+        self.mean += (counted - self.mean) * weight;
     }
 
     /// Half of the handlers take longer; `None` before the first.

@@ -66,6 +66,8 @@ pub(crate) struct Limiter {
     needed: f64,
     full: u32,
     phase: Phase,
+    /// What the phase makes of the full one.
+    limit: u32,
     /// Comparisons in a row in which fewer places gave as many departures.
     idle: u32,
     /// Comparisons since there were clearly too few places, or too many.
@@ -85,6 +87,7 @@ impl Limiter {
             needed: f64::from(full) / HEADROOM,
             full,
             phase: Phase::Full,
+            limit: full,
             idle: 0,
             settled: 0,
             meter: Meter::default(),
@@ -105,10 +108,7 @@ impl Limiter {
     /// Handlers at once that are allowed now.
     #[inline]
     pub(crate) fn current(&self) -> u32 {
-        match self.phase {
-            Phase::Full => self.full,
-            Phase::Reduced => self.reduced(),
-        }
+        self.limit
     }
 
     /// Mean handling times under the full and the reduced limit, as last measured.
@@ -119,17 +119,18 @@ impl Limiter {
     /// So many places are taken now; a handler typically takes `handling`.
     #[inline]
     pub(crate) fn occupied(&mut self, at: Time, inflight: u32, handling: Duration) {
-        let on = match self.phase {
-            Phase::Full => inflight >= self.full,
-            Phase::Reduced => inflight == self.reduced(),
-        };
-        if on || self.meter.is_on() {
-            self.measure(at, on, handling);
+        if inflight >= self.limit || self.meter.is_on() {
+            self.measure(at, inflight, handling);
         }
     }
 
     #[cold]
-    fn measure(&mut self, at: Time, on: bool, handling: Duration) {
+    fn measure(&mut self, at: Time, inflight: u32, handling: Duration) {
+        let on = match self.phase {
+            Phase::Full => inflight >= self.limit,
+            // More run only until those have ended that came before it was reduced.
+            Phase::Reduced => inflight == self.limit,
+        };
         if on && self.counts_from.is_none() {
             self.counts_from = Some(at + handling);
         }
@@ -194,6 +195,10 @@ impl Limiter {
 
     fn enter(&mut self, phase: Phase, at: Time) {
         self.phase = phase;
+        self.limit = match phase {
+            Phase::Full => self.full,
+            Phase::Reduced => self.reduced(),
+        };
         self.phase_since = at;
         self.counts_from = None;
         self.meter = Meter::default();

@@ -13,18 +13,19 @@ const GUARANTEED: f64 = 0.5;
 const MOST: u32 = 100_000;
 
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Places {
-    pub(crate) limiter: Limiter,
     pub(crate) inflight: u32,
     /// Queues of which a handler runs.
     pub(crate) busy_queues: u32,
     /// Requests wait for the service's limit, not for their queue's.
     pub(crate) short: bool,
+    pub(crate) limiter: Limiter,
 }
 
 impl Places {
     pub(crate) fn new(settings: ServiceSettings) -> Self {
-        Self { limiter: Limiter::new(bounds(settings)), inflight: 0, busy_queues: 0, short: false }
+        Self { inflight: 0, busy_queues: 0, short: false, limiter: Limiter::new(bounds(settings)) }
     }
 
     pub(crate) fn set(&mut self, at: Time, settings: ServiceSettings) {

@@ -31,11 +31,16 @@ use crate::verdict::{Arrival, Outcome, Permit, Ticket, Verdict};
 use crate::waiting::{Fate, WaitingRoom};
 
 /// Decides who is admitted.
+///
+/// In this order, since what every request writes then lies in one line of the
+/// cache, beside the shell's lock.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Shedder {
-    service: ServiceSettings,
-    queues: Vec<Queue>,
+    clock: RunningClock,
     places: Places,
+    queues: Vec<Queue>,
+    service: ServiceSettings,
     room: WaitingRoom,
     /// Slots whose verdict is ready.
     verdicts: VecDeque<u32>,
@@ -47,7 +52,6 @@ pub struct Shedder {
     pressure: Pressure,
     /// While a resource presses, and from then on.
     bystanders: Option<Box<Bystanders>>,
-    clock: RunningClock,
     jitter: Jitter,
     seed: u64,
     is_shut_down: bool,

@@ -14,15 +14,16 @@ pub(crate) const TOLERATED: Duration = Duration::from_millis(50);
 
 /// Turns the clock's time into time that the process ran.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct RunningClock {
     last: Time,
     /// In nanoseconds: every request takes it off.
     stalled: u64,
+    alarm: Time,
     /// `Time::MAX`: no timer is due.
     due: Time,
     /// When the shell will call unasked; `Time::MAX`: it has not said so.
     expected: Time,
-    alarm: Time,
 }
 
 impl RunningClock {

@@ -174,6 +174,7 @@ impl Gate {
     }
 
     /// Somebody calls again within that long, unless the process stands still.
+    #[cfg(feature = "http")]
     pub(crate) fn expect_call(&self, within: Duration) {
         self.shared.tell(|shedder, now| shedder.expect_call(now, within));
     }

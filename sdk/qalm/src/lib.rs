@@ -94,6 +94,8 @@
 
 mod background;
 #[cfg(feature = "http")]
+mod beat;
+#[cfg(feature = "http")]
 mod callers;
 #[cfg(feature = "grpc")]
 mod certificate;

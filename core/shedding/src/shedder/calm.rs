@@ -15,8 +15,7 @@ impl Shedder {
     #[inline]
     pub fn arrive_calmly(&mut self, now: Time, request: &Request) -> Option<Permit> {
         let moment = self.calm_moment(now)?;
-        let index = request.queue.0 as usize;
-        let queue = self.queues.get(index)?;
+        let queue = self.queues.get_mut(request.queue.0 as usize)?;
         let is_calm = queue.is_calm(request.level)
             && moment.at < queue.next_roll
             && self.places.has_place(queue.inflight)
@@ -28,7 +27,6 @@ impl Shedder {
             return None;
         }
         self.clock.tick(moment.now);
-        let queue = &mut self.queues[index];
         queue.demand.arrived(request.level);
         queue.detector.saw_empty(moment.at);
         self.places.take(moment.at, queue.inflight, queue.typical);

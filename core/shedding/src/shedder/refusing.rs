@@ -56,7 +56,8 @@ impl Shedder {
             }
             _ => unconditional,
         };
-        let retry_after = Duration::from_nanos((queue.come_again * spread) as u64);
+        // Signed, since that is fewer instructions: it is hours at most.
+        let retry_after = Duration::from_nanos((queue.come_again * spread) as i64 as u64);
         Refusal { reason, admitted_level, retry_after }
     }
 

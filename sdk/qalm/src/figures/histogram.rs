@@ -8,6 +8,17 @@ use std::time::Duration;
 pub(crate) const BOUNDS: [f64; 14] =
     [100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 0.1, 0.25, 0.5, 2.0, 10.0];
 
+/// The same in nanoseconds.
+const NANOS: [u64; BOUNDS.len()] = {
+    let mut nanos = [0; BOUNDS.len()];
+    let mut at = 0;
+    while at < BOUNDS.len() {
+        nanos[at] = (BOUNDS[at] * 1e9 + 0.5) as u64;
+        at += 1;
+    }
+    nanos
+};
+
 #[derive(Debug, Default)]
 pub(crate) struct Histogram {
     buckets: [AtomicU64; BOUNDS.len() + 1],
@@ -16,11 +27,11 @@ pub(crate) struct Histogram {
 
 impl Histogram {
     pub(crate) fn record(&self, span: Duration) {
-        let seconds = span.as_secs_f64();
-        let bucket = BOUNDS.iter().take_while(|bound| seconds > **bound).count();
-        self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
         // 64 bits of nanoseconds are 584 years of waiting; then it wraps.
-        self.nanos.fetch_add(span.as_nanos() as u64, Ordering::Relaxed);
+        let nanos = span.as_nanos() as u64;
+        let bucket = NANOS.partition_point(|&bound| nanos > bound);
+        self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
+        self.nanos.fetch_add(nanos, Ordering::Relaxed);
     }
 
     /// How many were in each bucket, the one without a bound last.

@@ -12,7 +12,9 @@ use slab::Slab;
 use super::wakers::Wakers;
 
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Locked {
+    /// First, beside the lock: see [`Shedder`].
     pub(super) shedder: Shedder,
     pub(super) names: Vec<Arc<str>>,
     waiters: Slab<Waiter>,

@@ -50,7 +50,7 @@ impl Place {
         self.permit.as_ref().and_then(Permit::would_refuse)
     }
 
-    #[inline]
+    #[inline(always)]
     fn give_back(&mut self, outcome: Outcome) -> Duration {
         let Some(permit) = &self.permit else { return Duration::ZERO };
         let admitted_at = permit.admitted_at();
@@ -60,6 +60,13 @@ impl Place {
         };
         self.permit = None;
         ended_at - admitted_at
+    }
+
+    /// Apart, so that what usually happens is small enough to be part of its caller.
+    #[cold]
+    #[inline(never)]
+    fn abandon(&mut self) {
+        self.give_back(Outcome::Abandoned);
     }
 
     #[inline(never)]
@@ -77,7 +84,7 @@ impl Drop for Place {
     #[inline]
     fn drop(&mut self) {
         if self.permit.is_some() {
-            self.give_back(Outcome::Abandoned);
+            self.abandon();
         }
     }
 }

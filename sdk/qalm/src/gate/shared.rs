@@ -20,9 +20,14 @@ use crate::clock::Clock;
 #[derive(Debug)]
 pub(super) struct Shared {
     clock: Clock,
-    locked: Mutex<Locked>,
+    locked: Line<Mutex<Locked>>,
     timer: Timer,
 }
+
+/// At the beginning of a line of the cache, which it shares with nothing before it.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Line<T>(T);
 
 /// A request's arrival, as its shell sees it.
 #[derive(Debug)]
@@ -33,7 +38,7 @@ pub(super) enum Arrived {
     Refused(Refusal),
 }
 
-/// The lock, and when it was had.
+/// The lock, and when it was asked for.
 #[derive(Debug)]
 pub(super) struct Held<'a> {
     locked: MutexGuard<'a, Locked>,
@@ -44,7 +49,7 @@ impl Shared {
     pub(super) fn new(settings: ServiceSettings, seed: u64) -> Self {
         Self {
             clock: Clock::new(),
-            locked: Mutex::new(Locked::new(settings, seed)),
+            locked: Line(Mutex::new(Locked::new(settings, seed))),
             timer: Timer::default(),
         }
     }
@@ -62,11 +67,11 @@ impl Shared {
     }
 
     pub(super) fn add_queue(&self, name: &str, settings: QueueSettings) -> QueueIndex {
-        self.locked.lock().add_queue(name, settings)
+        self.locked.0.lock().add_queue(name, settings)
     }
 
     pub(super) fn status(&self, queue: QueueIndex) -> Option<QueueStatus> {
-        let locked = self.locked.lock();
+        let locked = self.locked.0.lock();
         let view = locked.shedder.view(self.clock.now(), queue)?;
         let name = locked.names.get(queue.0 as usize)?;
         Some(QueueStatus { name: Arc::clone(name), view })
@@ -74,7 +79,7 @@ impl Shared {
 
     /// Admits, if that is all there is to it. `Err`: nothing has happened, and the
     /// lock is still held.
-    #[inline]
+    #[inline(always)]
     pub(super) fn arrive_calmly(&self, request: &Request) -> Result<Permit, Held<'_>> {
         let mut held = self.hold();
         let permit = held.locked.shedder.arrive_calmly(held.now, request);
@@ -83,7 +88,7 @@ impl Shared {
 
     /// Completes, if that is all there is to it, and says when it was. `Err`: nothing
     /// has happened, and the lock is still held.
-    #[inline]
+    #[inline(always)]
     pub(super) fn complete_calmly(
         &self,
         permit: &Permit,
@@ -125,7 +130,7 @@ impl Shared {
 
     /// What is due is done. Returns when the timer must come again.
     pub(super) fn time_out(&self) -> Option<Time> {
-        let mut locked = self.locked.lock();
+        let mut locked = self.locked.0.lock();
         let now = self.clock.now();
         if locked.shedder.poll_timeout().is_some_and(|due| due <= now) {
             locked.shedder.handle_timeout(now);
@@ -139,10 +144,13 @@ impl Shared {
         due
     }
 
-    /// The time is read under the lock, so that the shedder sees it grow.
+    /// The time is that of asking for the lock, so that nobody waits for another's
+    /// reading of the clock. Who had to wait may say a time that lies before what the
+    /// shedder has seen: it goes by the latest.
     #[inline]
     fn hold(&self) -> Held<'_> {
-        Held { locked: self.locked.lock(), now: self.clock.now() }
+        let now = self.clock.now();
+        Held { locked: self.locked.0.lock(), now }
     }
 
     fn with<T>(&self, held: Held<'_>, event: impl FnOnce(&mut Locked, Time) -> T) -> T {

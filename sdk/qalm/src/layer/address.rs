@@ -54,11 +54,15 @@ fn route(_: &Extensions) -> Option<&str> {
 /// by it.
 fn is_grpc<B>(request: &Request<B>, path: &str) -> bool {
     let called = request.method() == Method::POST && request.version() == Version::HTTP_2;
+    called && names_a_method(path) && speaks_grpc(request.headers())
+}
+
+/// A service and its method.
+fn names_a_method(path: &str) -> bool {
     let mut segments = path.split('/').skip(1);
-    let two = segments.next().is_some_and(|service| !service.is_empty())
+    segments.next().is_some_and(|service| !service.is_empty())
         && segments.next().is_some_and(|method| !method.is_empty())
-        && segments.next().is_none();
-    called && two && speaks_grpc(request.headers())
+        && segments.next().is_none()
 }
 
 /// The content is that of gRPC, not of gRPC-Web.
@@ -69,18 +73,18 @@ pub(super) fn speaks_grpc(headers: &HeaderMap) -> bool {
 }
 
 fn is_standard(method: &Method) -> bool {
-    const STANDARD: [Method; 9] = [
-        Method::GET,
-        Method::POST,
-        Method::PUT,
-        Method::DELETE,
-        Method::HEAD,
-        Method::OPTIONS,
-        Method::CONNECT,
-        Method::PATCH,
-        Method::TRACE,
-    ];
-    STANDARD.contains(method)
+    matches!(
+        *method,
+        Method::GET
+            | Method::POST
+            | Method::PUT
+            | Method::DELETE
+            | Method::HEAD
+            | Method::OPTIONS
+            | Method::CONNECT
+            | Method::PATCH
+            | Method::TRACE
+    )
 }
 
 /// The endpoint's name in the policy and in metrics.

@@ -69,12 +69,12 @@ impl<B: Body<Data = Bytes>> Body for QalmBody<B> {
             KindProjection::Said { text } => Poll::Ready(text.take().map(|it| Ok(Frame::data(it)))),
             KindProjection::Passed { mut body, running } => {
                 let polled = body.as_mut().poll_frame(cx);
-                if let Some(it) = running {
+                if let Some(mut it) = running.take() {
                     match it.progress.after(&polled, body.is_end_stream(), cx) {
-                        None => it.hold.asked(polled.is_pending()),
-                        Some(outcome) => {
-                            it.hold.finish(outcome);
-                            *running = None;
+                        Some(outcome) => it.hold.finish(outcome),
+                        None => {
+                            it.hold.asked(polled.is_pending());
+                            *running = Some(it);
                         }
                     }
                 }

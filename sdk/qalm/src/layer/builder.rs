@@ -68,7 +68,8 @@ impl QalmLayerBuilder {
     }
 
     /// Without the probe of the event loop's lag, which is on unless said: it wakes
-    /// a hundred times a second, and is what notices that handlers use up the CPU.
+    /// 20 times a second, 100 times while the loop is late, and is what notices that
+    /// handlers use up the CPU.
     #[must_use]
     pub fn without_lag_probe(mut self) -> Self {
         self.signals.retain(|signal| signal.kind() != SignalKind::Lag);

@@ -9,6 +9,7 @@ use super::address::speaks_grpc;
 use super::body::{Progress, QalmBody, grpc_failed};
 use super::protection::Visit;
 use crate::handling::Handling;
+use crate::headers::names;
 
 /// The handler's answer; `handling` is `None` once the place was given back. Its body goes on holding the place unless the head
 /// already says how it ends.
@@ -60,7 +61,7 @@ fn expected<R: Body>(response: &Response<R>) -> Option<u64> {
 /// A handler is there: the answer is none of those that routers give by themselves.
 /// That of a gRPC call speaks gRPC: whoever says that his request is one makes it none.
 fn proves<R>(response: &Response<R>, grpc: bool) -> bool {
-    let status = response.headers().get("grpc-status");
+    let status = response.headers().get(&names::GRPC_STATUS);
     let answered = response.status().as_u16() < 400;
     let fits = !grpc || speaks_grpc(response.headers());
     answered && fits && status.is_none_or(|status| status.as_bytes() == b"0")

@@ -12,12 +12,14 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use plimsoll_shedding::verdict::Outcome;
 use slab::Slab;
+use tokio::time::{Instant, sleep_until};
 
 use crate::background::Background;
+use crate::beat::{BEAT, next_look};
 use crate::handling::Handling;
 
 /// How often they are looked at: what the bounds below are counted in.
-const TURN: Duration = Duration::from_millis(50);
+const TURN: Duration = BEAT;
 /// A handler may wait so long for its request's body, over all: 1 s.
 const MAX_WAITING: u32 = 20;
 /// An answer may go so long without being asked for its next frame: 250 ms.
@@ -36,7 +38,8 @@ pub(super) struct Holds {
 #[derive(Debug)]
 pub(super) struct Hold {
     holds: Arc<Holds>,
-    key: usize,
+    /// `None`: it is watched no more.
+    key: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -74,7 +77,7 @@ impl Holds {
         let held = Held { handling: Some(handling), client, turns: 0 };
         let key = self.all.lock().insert(held);
         self.task.ensure(|| run(Arc::downgrade(self)));
-        Hold { holds: Arc::clone(self), key }
+        Hold { holds: Arc::clone(self), key: Some(key) }
     }
 
     fn turn(&self) {
@@ -88,7 +91,7 @@ impl Holds {
 
 async fn run(holds: Weak<Holds>) {
     loop {
-        tokio::time::sleep(TURN).await;
+        sleep_until(next_look(Instant::now(), TURN)).await;
         let Some(holds) = holds.upgrade() else { break };
         holds.turn();
     }
@@ -134,20 +137,24 @@ impl Hold {
     }
 
     /// Gives the place back, if its time was not up before.
-    pub(super) fn finish(&self, outcome: Outcome) {
-        if let Some(handling) = self.take() {
+    pub(super) fn finish(mut self, outcome: Outcome) {
+        if let Some(handling) = self.remove() {
             handling.finish(outcome);
         }
     }
 
     fn with<T: Default>(&self, step: impl FnOnce(&mut Held) -> T) -> T {
-        self.holds.all.lock().get_mut(self.key).map(step).unwrap_or_default()
+        let step = |key| self.holds.all.lock().get_mut(key).map(step);
+        self.key.and_then(step).unwrap_or_default()
+    }
+
+    fn remove(&mut self) -> Option<Handling> {
+        self.holds.all.lock().try_remove(self.key.take()?)?.handling
     }
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        let held = self.holds.all.lock().try_remove(self.key);
-        drop(held);
+        drop(self.remove());
     }
 }

@@ -15,6 +15,8 @@ use http_body::Frame;
 use plimsoll_shedding::verdict::Outcome;
 use tokio::time::Sleep;
 
+use crate::headers::names;
+
 /// What a unary answer may pause between its first frame and its last: a proxied
 /// one gets its trailers in a packet of their own.
 const GRACE: Duration = Duration::from_millis(25);
@@ -85,6 +87,6 @@ fn ending(trailers: &HeaderMap) -> Outcome {
 
 /// Unknown, internal, unavailable, data loss: not the caller's doing.
 pub(crate) fn grpc_failed(headers: &HeaderMap) -> bool {
-    let status = headers.get("grpc-status").map(HeaderValue::as_bytes);
+    let status = headers.get(&names::GRPC_STATUS).map(HeaderValue::as_bytes);
     matches!(status, Some(b"2" | b"13" | b"14" | b"15"))
 }

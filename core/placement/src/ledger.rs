@@ -1,9 +1,10 @@
 //! What hosts carry, kept between cycles, so that a cycle costs what has changed.
 //!
 //! The caller says what changes: a load, an owner, an executor. The ledger keeps
-//! the shards of each host, their sums and the largest of them; a plan looks at
-//! the hosts' sums and then only at the shards of hosts that are too hot or too
-//! cold, or that the level depends on.
+//! the shards of each host in order of load, their sums, and the hosts in every
+//! order that a plan asks for ([`Standing`]). Only what has changed is put elsewhere
+//! in them. A plan then looks at hosts that are too hot or too cold, or that a single
+//! shard pins, and at their shards.
 //!
 //! Sums are exact, so a plan depends on what is so now and on nothing that was:
 //! the plan of a ledger that has been kept for a month is that of one made anew,
@@ -13,24 +14,28 @@
 //! carry a plan out: the caller tells it of each move that really happens.
 
 mod account;
+mod by_load;
 mod count;
 mod entry;
 mod executors;
 mod read;
+mod recent;
+mod refresh;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZeroU32;
 
 use crate::plan::{Plan, Scope};
-use crate::planner;
+use crate::planner::{self, Desk};
 use crate::policy::Policy;
+use crate::standing::Standing;
 use crate::time::Time;
 use crate::view::{ExecutorIndex, ExecutorView, Load, ShardIndex, ShardView, View};
 
-pub(crate) use account::Figures;
+pub(crate) use by_load::ByLoad;
 pub(crate) use count::{Count, Measured};
 use entry::Entry;
 use executors::Executors;
+use recent::Recent;
 
 /// One namespace as its planner keeps it.
 #[derive(Clone, Debug)]
@@ -45,11 +50,13 @@ pub struct Ledger {
     /// Of shards that cost another than 1 to move.
     costs: BTreeMap<ShardIndex, f64>,
     /// When shards moved for balance, until that is longer ago than the cooldown.
-    moved_at: BTreeMap<ShardIndex, Time>,
-    /// Room for a plan in the making, by shard.
-    marks: Vec<Option<NonZeroU32>>,
-    /// When the last plan was made.
-    planned_at: Time,
+    recent: Recent,
+    /// `None` where so much is new that it is made anew.
+    standing: Option<Standing>,
+    /// What unmeasured shards count for in it.
+    mean: f64,
+    /// Room for a plan in the making.
+    desk: Desk,
     last: Option<Last>,
 }
 
@@ -71,9 +78,10 @@ impl Ledger {
             all: Count::default(),
             unowned: BTreeSet::new(),
             costs: BTreeMap::new(),
-            moved_at: BTreeMap::new(),
-            marks: Vec::new(),
-            planned_at: Time::ZERO,
+            recent: Recent::default(),
+            standing: None,
+            mean: 0.0,
+            desk: Desk::default(),
             last: None,
         }
     }
@@ -126,6 +134,14 @@ impl Ledger {
         self.replace(index, entry);
     }
 
+    /// From now on every shard counts as moved for balance then, unless it moved
+    /// later: whoever said so before has not said which.
+    pub fn set_all_moved_at(&mut self, moved_at: Option<Time>) {
+        if self.recent.set_all(moved_at, self.policy.per_shard_cooldown()) {
+            self.last = None;
+        }
+    }
+
     /// A shard has gone, or is nothing to a planner now.
     pub fn remove_shard(&mut self, index: ShardIndex) {
         if (index.0 as usize) < self.entries.len() {
@@ -150,26 +166,22 @@ impl Ledger {
         if let Some(last) = self.last.as_ref().filter(still_holds) {
             return last.plan.clone();
         }
-        let cooldown = self.policy.per_shard_cooldown();
-        self.moved_at.retain(|_, moved_at| now.since(*moved_at) < cooldown);
-        self.planned_at = now;
-        self.executors.refresh(&self.entries);
-        let marks = std::mem::take(&mut self.marks);
-        let (plan, marks) = planner::plan_on(self, now, scope, marks);
-        self.marks = marks;
-        let until = self.holds_until(now);
+        let standing = self.refresh(now);
+        let desk = std::mem::take(&mut self.desk);
+        let outcome = planner::plan_on(self, now, scope, standing, desk);
+        (self.standing, self.desk) = (outcome.standing, outcome.desk);
+        let (until, plan) = (self.holds_until(now), outcome.plan);
         self.last = Some(Last { scope, until, plan: plan.clone() });
         plan
     }
 
     /// When the first cooldown ends, or the first newcomer has settled.
     fn holds_until(&self, now: Time) -> Time {
-        let cooldown = self.policy.per_shard_cooldown();
+        let cooled = self.recent.next_end(self.policy.per_shard_cooldown());
         let delay = self.policy.adaptive.newcomer_delay;
-        let cooled = self.moved_at.values().map(|&moved_at| moved_at + cooldown);
-        let opened = self.executors.views().iter().filter_map(|executor| executor.opened_at);
-        let settled = opened.map(|opened_at| opened_at + delay).filter(|&at| at > now);
-        cooled.chain(settled).fold(Time::MAX, Time::min)
+        let settled = self.executors.opened_within(delay, now).last();
+        let settled = settled.map(|(opened_at, _)| opened_at + delay);
+        cooled.into_iter().chain(settled).fold(Time::MAX, Time::min)
     }
 
     fn set_cost(&mut self, index: ShardIndex, cost: f64) {
@@ -184,14 +196,7 @@ impl Ledger {
     }
 
     fn set_moved_at(&mut self, index: ShardIndex, moved_at: Option<Time>) {
-        let cooldown = self.policy.per_shard_cooldown();
-        let moved_at = moved_at.filter(|at| self.planned_at.since(*at) < cooldown);
-        let before = match moved_at {
-            None if self.moved_at.is_empty() => None,
-            None => self.moved_at.remove(&index),
-            Some(moved_at) => self.moved_at.insert(index, moved_at),
-        };
-        if before != moved_at {
+        if self.recent.set(index, moved_at, self.policy.per_shard_cooldown()) {
             self.last = None;
         }
     }
@@ -200,7 +205,6 @@ impl Ledger {
         let slot = index.0 as usize;
         if slot >= self.entries.len() {
             self.entries.resize(slot + 1, Entry::GAP);
-            self.marks.resize(slot + 1, None);
         }
         let before = self.entries[slot];
         entry.place = before.place;
@@ -224,7 +228,7 @@ impl Ledger {
     /// Takes a shard from the account of one owner to that of the other.
     fn rebook(&mut self, index: ShardIndex, before: &Entry, mut entry: Entry) {
         if let Some(owner) = before.owner() {
-            self.executors.account_mut(owner).take(before);
+            self.executors.account_mut(owner).take(index, before);
         }
         if before.owner() != entry.owner() {
             if let Some(owner) = before.owner() {
@@ -236,7 +240,7 @@ impl Ledger {
             entry.place = entry.owner().map_or(0, |owner| self.executors.list(owner, index));
         }
         if let Some(owner) = entry.owner() {
-            self.executors.account_mut(owner).add(&entry);
+            self.executors.account_mut(owner).add(index, &entry);
         }
         self.entries[index.0 as usize] = entry;
     }

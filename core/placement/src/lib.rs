@@ -16,6 +16,8 @@ pub mod policy;
 pub mod ring;
 pub mod smoothing;
 pub mod snapshot;
+mod sparse;
+mod standing;
 pub mod time;
 pub mod view;
 

@@ -3,12 +3,14 @@
 mod bound;
 mod exact;
 mod sum;
+mod twofold;
 
 pub use bound::{Bound, lower_bound, lower_bound_over};
 pub use sum::Sum;
 
 pub(crate) use bound::lower_bound_from;
 pub(crate) use exact::ExactSum;
+pub(crate) use twofold::Twofold;
 
 /// Host loads in figures, per unit of capacity. All zero if there is no host.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

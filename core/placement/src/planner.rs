@@ -12,6 +12,7 @@
 //! the order of their parts.
 
 mod adaptive;
+mod desk;
 mod draft;
 mod fill_empty;
 mod forced;
@@ -27,10 +28,12 @@ use crate::check::check;
 use crate::ledger::Ledger;
 use crate::plan::{Plan, Scope};
 use crate::policy::{Mode, Policy};
+use crate::standing::Standing;
 use crate::time::Time;
 use crate::view::View;
 
-use draft::{Draft, Marks};
+pub(crate) use desk::Desk;
+use draft::Draft;
 use verdict::Verdict;
 
 /// The moves of one cycle, and why things stay as they are otherwise. Owners in
@@ -41,21 +44,36 @@ pub fn plan(now: Time, view: &View, policy: &Policy, scope: Scope) -> Plan {
     Ledger::of(view, *policy).plan(now, scope)
 }
 
-/// The plan for what is in a ledger, and the room for marks that it was given.
-pub(crate) fn plan_on(ledger: &Ledger, now: Time, scope: Scope, marks: Marks) -> (Plan, Marks) {
-    let mut draft = Draft::new(now, ledger, marks);
+/// What one plan hands to the next.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) plan: Plan,
+    /// As it was, unless so much moved that it is better made anew.
+    pub(crate) standing: Option<Standing>,
+    pub(crate) desk: Desk,
+}
+
+/// The plan for what is in a ledger, where hosts stand like that.
+pub(crate) fn plan_on(
+    ledger: &Ledger,
+    now: Time,
+    scope: Scope,
+    standing: Standing,
+    desk: Desk,
+) -> Outcome {
+    let mut draft = Draft::new(now, ledger, standing, desk);
     let before = draft.balance();
 
     let unplaced = forced::place(&mut draft);
     let verdict = match scope {
         Scope::Forced => Verdict::default(),
-        Scope::Frozen => frozen(&draft),
+        Scope::Frozen => frozen(&mut draft),
         Scope::Full => even_out(&mut draft),
     };
 
-    let (plan, marks) = draft.into_plan(before, unplaced, verdict);
-    debug_assert_eq!(check(now, &ledger.view(), ledger.policy(), &plan), []);
-    (plan, marks)
+    let outcome = draft.into_outcome(before, unplaced, verdict);
+    debug_assert_eq!(check(now, &ledger.view(), ledger.policy(), &outcome.plan), []);
+    outcome
 }
 
 fn even_out(draft: &mut Draft<'_>) -> Verdict {
@@ -73,11 +91,12 @@ fn even_out(draft: &mut Draft<'_>) -> Verdict {
     }
 }
 
-fn frozen(draft: &Draft<'_>) -> Verdict {
-    match draft.policy.mode {
-        Mode::Ring => Verdict::frozen(draft, []),
-        Mode::Naive => Verdict::frozen(draft, naive::hot(draft)),
-        Mode::Greedy => Verdict::frozen(draft, greedy::hot(draft)),
-        Mode::Adaptive => Verdict::frozen(draft, adaptive::hot(draft)),
-    }
+fn frozen(draft: &mut Draft<'_>) -> Verdict {
+    let hot = match draft.policy.mode {
+        Mode::Ring => Vec::new(),
+        Mode::Naive => naive::hot(draft).into_iter().collect(),
+        Mode::Greedy => greedy::hot(draft),
+        Mode::Adaptive => adaptive::hot(draft),
+    };
+    Verdict::frozen(draft, hot)
 }

@@ -4,11 +4,18 @@ use super::Ledger;
 use super::account::Account;
 use super::count::Measured;
 use super::entry::Entry;
+use crate::standing::Host;
+use crate::time::Time;
 use crate::view::{ExecutorIndex, ExecutorView, Load, ShardIndex, ShardView, View};
 
 impl Ledger {
     pub(crate) fn measured(&self) -> Measured {
         Measured::of(&self.all)
+    }
+
+    /// Up to which index shards have been heard of.
+    pub(crate) fn slots(&self) -> usize {
+        self.entries.len()
     }
 
     /// By executor.
@@ -21,14 +28,41 @@ impl Ledger {
         self.executors.open()
     }
 
+    /// Its place among open ones; none if it is not.
+    pub(crate) fn rank(&self, executor: ExecutorIndex) -> Option<u32> {
+        self.executors.rank(executor)
+    }
+
+    /// Those whose shards must leave.
+    pub(crate) fn to_empty(&self) -> &[ExecutorIndex] {
+        self.executors.to_empty()
+    }
+
+    /// Ranks of open executors that have only just come; none if all have.
+    pub(crate) fn newcomers(&self, now: Time) -> Vec<u32> {
+        let delay = self.policy.adaptive.newcomer_delay;
+        let within = self.executors.opened_within(delay, now);
+        let newcomers: Vec<u32> = within.map(|(_, rank)| rank).collect();
+        if newcomers.len() < self.open().len() { newcomers } else { Vec::new() }
+    }
+
+    /// What balance knows of an open executor.
+    pub(crate) fn host(&self, executor: ExecutorIndex) -> Host {
+        self.executors.host(executor, self.mean)
+    }
+
     /// By executor.
     pub(crate) fn accounts(&self) -> &[Account] {
         self.executors.accounts()
     }
 
-    /// What an executor has, in no order.
-    pub(crate) fn shards_of(&self, executor: ExecutorIndex) -> &[ShardIndex] {
-        &self.executors.accounts()[executor.0 as usize].shards
+    /// What an executor has: in order of load where that is kept, in none elsewhere.
+    pub(crate) fn shards_of(&self, executor: ExecutorIndex) -> Vec<ShardIndex> {
+        let account = &self.executors.accounts()[executor.0 as usize];
+        match account.by_load() {
+            Some(by_load) => by_load.shards().collect(),
+            None => account.shards.clone(),
+        }
     }
 
     /// Shards without owner that are not in handover.
@@ -68,7 +102,7 @@ impl Ledger {
             key_hash: entry.key_hash,
             owner: entry.owner(),
             load: entry.load().map(load),
-            moved_at: self.moved_at.get(&index).copied(),
+            moved_at: self.recent.get(index),
             fixed: entry.is_fixed,
             cost: if entry.has_cost { self.costs.get(&index).copied().unwrap_or(1.0) } else { 1.0 },
         }

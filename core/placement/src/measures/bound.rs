@@ -41,20 +41,23 @@ pub fn lower_bound_over(loads: impl IntoIterator<Item = f64>, capacities: &[f64]
     let mut loads: Vec<f64> = loads.into_iter().collect();
     let total = loads.iter().copied().collect::<Sum>().value();
     let largest = largest_first(&mut loads, capacities.len());
-    lower_bound_from(largest.iter().copied(), total, &capacities)
+    let room = capacities.iter().copied().collect::<Sum>().value();
+    lower_bound_from(largest.iter().copied(), total, capacities.iter().copied(), room)
 }
 
-/// The bound where the largest loads, largest first, are part of so much; no more
-/// of them are asked for than pin a host. Capacities come largest first.
+/// The bound where the largest loads, largest first, are part of so much, and
+/// the capacities, largest first, are `room` together. No more of either are asked
+/// for than pin a host.
 pub(crate) fn lower_bound_from(
     largest: impl IntoIterator<Item = f64>,
     total: f64,
-    capacities: &[f64],
+    capacities: impl ExactSizeIterator<Item = f64>,
+    room: f64,
 ) -> Bound {
-    if capacities.is_empty() || total <= 0.0 {
+    if capacities.len() == 0 || total <= 0.0 {
         return Bound::default();
     }
-    Filled::new(largest, total, capacities).bound(total, capacities)
+    Filled::new(largest, total, capacities, room).bound(total, room)
 }
 
 /// The `count` largest, in order: more can pin no host. Looks at the others once.
@@ -79,13 +82,18 @@ struct Filled {
 }
 
 impl Filled {
-    fn new(largest: impl IntoIterator<Item = f64>, total: f64, capacities: &[f64]) -> Self {
-        let room = capacities.iter().copied().collect::<Sum>().value();
+    fn new(
+        largest: impl IntoIterator<Item = f64>,
+        total: f64,
+        capacities: impl ExactSizeIterator<Item = f64>,
+        room: f64,
+    ) -> Self {
+        // The last host is never pinned: it takes what is left.
+        let but_one = capacities.len() - 1;
         let mut filled = Self { pinned: Vec::new(), rest: total, room };
         let mut above = f64::INFINITY;
         let mut largest = largest.into_iter();
-        // The last host is never pinned: it takes what is left.
-        for &capacity in &capacities[..capacities.len() - 1] {
+        for capacity in capacities.take(but_one) {
             let Some(load) = largest.next() else { break };
             let fullness = load / capacity;
             if fullness <= filled.level() || fullness > above {
@@ -107,8 +115,7 @@ impl Filled {
         self.rest / self.room
     }
 
-    fn bound(&self, total: f64, capacities: &[f64]) -> Bound {
-        let capacity = capacities.iter().copied().collect::<Sum>().value();
+    fn bound(&self, total: f64, capacity: f64) -> Bound {
         let mean = total / capacity;
         let square = |load: f64, capacity: f64| capacity * (load / capacity / mean - 1.0).powi(2);
         let pinned: Sum = self.pinned.iter().map(|&(load, room)| square(load, room)).collect();

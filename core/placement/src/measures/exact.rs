@@ -5,14 +5,15 @@
 //! loads once were. Here parts are added as whole numbers: a sum depends on its
 //! parts alone, not on their order and not on what has been in it before.
 
-use super::Sum;
+use std::ops::Add;
+
+use super::{Sum, Twofold};
 
 /// Powers of two that one bin is wide.
 const WIDTH: u64 = 32;
 
-/// An exact sum of numbers that are finite and not negative. Has room for 2^43 of
-/// them.
-#[derive(Clone, Debug, Default)]
+/// An exact sum of finite numbers. Has room for 2^43 of them.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ExactSum {
     /// The largest first: by [`WIDTH`] of exponents, in units of the least of
     /// these.
@@ -34,6 +35,7 @@ impl ExactSum {
             return;
         }
         let (bin, units) = split(part);
+        let sign = if part < 0.0 { -sign } else { sign };
         match self.bins.iter().position(|(other, _)| *other <= bin) {
             Some(place) if self.bins[place].0 == bin => {
                 self.bins[place].1 += sign * units;
@@ -50,6 +52,18 @@ impl ExactSum {
     pub(crate) fn value(&self) -> f64 {
         let bins = self.bins.iter();
         bins.map(|&(bin, units)| units as f64 * unit(bin)).collect::<Sum>().value()
+    }
+}
+
+impl ExactSum {
+    /// To twice as many digits.
+    pub(crate) fn twofold(&self) -> Twofold {
+        let parts = self.bins.iter().map(|&(bin, units)| {
+            let high = units as f64;
+            let low = (units - high as i128) as f64;
+            Twofold::sum(high * unit(bin), low * unit(bin))
+        });
+        parts.fold(Twofold::default(), Twofold::add)
     }
 }
 
@@ -107,6 +121,24 @@ mod tests {
         for part in [0.1, 1.0, 1e100, 1e-300, 5e-324, f64::MIN_POSITIVE, 1e300] {
             assert_eq!([part].into_iter().collect::<ExactSum>().value(), part);
         }
+    }
+
+    #[test]
+    fn a_negative_part_takes_away() {
+        let sum: ExactSum = [0.3, -0.1, 1e20, -1e20, -0.1].into_iter().collect();
+        let mut same: ExactSum = [0.3].into_iter().collect();
+        same.take(0.1);
+        same.take(0.1);
+        assert_eq!(sum, same);
+        assert!((sum.value() - 0.1).abs() < 1e-16);
+    }
+
+    #[test]
+    fn what_a_plain_number_cannot_hold_is_in_the_second_part() {
+        let mut sum: ExactSum = [1e16, 0.1, 3.3].into_iter().collect();
+        assert_eq!((sum.twofold() - Twofold::from(1e16)).value(), 0.1 + 3.3);
+        sum.take(1e16);
+        assert_eq!(sum.twofold().value(), sum.value());
     }
 
     #[test]

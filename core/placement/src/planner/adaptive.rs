@@ -25,10 +25,10 @@
 mod exchange;
 mod field;
 mod hold;
-mod host;
 mod leg;
 mod reach;
 mod settle;
+mod shelf;
 mod worth;
 
 use crate::plan::StopReason;
@@ -43,6 +43,8 @@ use leg::Step;
 use reach::Reach;
 use settle::Budget;
 
+pub(super) use shelf::Slots;
+
 pub(super) fn balance(draft: &mut Draft<'_>) -> Verdict {
     if draft.open().len() < 2 {
         return Verdict::stopped(StopReason::TooFewExecutors);
@@ -53,15 +55,20 @@ pub(super) fn balance(draft: &mut Draft<'_>) -> Verdict {
     if draft.has_moves() {
         let mut field = Field::new(draft, Reach::Placed);
         settle::settle(&mut field, &mut budget);
-        carry_out(draft, &field.into_steps());
+        let (steps, lent) = field.end();
+        draft.take_back(lent);
+        carry_out(draft, &steps);
     }
     loop {
         let mut field = Field::new(draft, Reach::All);
         settle::settle(&mut field, &mut budget);
-        if !field.has_steps() {
-            return hold::verdict(draft, &field, &budget);
+        let verdict = (!field.has_steps()).then(|| hold::verdict(&field, &budget));
+        let (steps, lent) = field.end();
+        draft.take_back(lent);
+        if let Some(verdict) = verdict {
+            return verdict;
         }
-        carry_out(draft, &field.into_steps());
+        carry_out(draft, &steps);
         draft.look_again();
     }
 }
@@ -86,10 +93,9 @@ struct Spread {
 }
 
 impl Spread {
-    fn of(draft: &Draft<'_>) -> Self {
+    fn of(draft: &mut Draft<'_>) -> Self {
         let balance = draft.balance();
-        let capacity: f64 = draft.open().iter().map(|&host| draft.capacity(host)).sum();
-        let scale = capacity * balance.mean * balance.mean;
+        let scale = draft.total_capacity() * balance.mean * balance.mean;
         Self { squares: balance.spread * balance.spread * scale, scale }
     }
 
@@ -103,11 +109,14 @@ impl Spread {
 }
 
 /// Hosts that are too hot, hottest first.
-pub(super) fn hot(draft: &Draft<'_>) -> Vec<ExecutorIndex> {
+pub(super) fn hot(draft: &mut Draft<'_>) -> Vec<ExecutorIndex> {
     let field = Field::new(draft, Reach::All);
-    field.hot_hosts().map(|rank| field.host(rank).executor).collect()
+    let hot = field.hot_hosts().map(|rank| field.executor(rank)).collect();
+    let (_, lent) = field.end();
+    draft.take_back(lent);
+    hot
 }
 
-fn budget(draft: &Draft<'_>) -> usize {
+fn budget(draft: &mut Draft<'_>) -> usize {
     budget_for(draft.policy.adaptive.move_budget_proportion, draft.assigned())
 }

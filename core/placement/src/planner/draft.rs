@@ -4,69 +4,72 @@
 
 mod level;
 mod moves;
+mod standing;
 
-use std::collections::BTreeSet;
-use std::num::NonZeroU32;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::ledger::{Figures, Ledger, Measured};
-use crate::measures::{Balance, ExactSum, Sum};
+use crate::ledger::{Count, Ledger, Measured};
+use crate::measures::{Balance, Sum};
 use crate::placer::{Candidate, Tally};
 use crate::plan::{Move, Plan, Report};
 use crate::policy::Policy;
+use crate::standing::Standing;
 use crate::time::Time;
 use crate::view::{ExecutorIndex, ExecutorView, ShardIndex, ShardView};
 
 use super::verdict::Verdict;
+use super::{Desk, Outcome};
 
-/// By shard: where in the moves of a plan it is. Empty between plans.
-pub(super) type Marks = Vec<Option<NonZeroU32>>;
+pub(super) use standing::Lent;
 
 #[derive(Debug)]
 pub(super) struct Draft<'a> {
     pub(super) now: Time,
     pub(super) policy: &'a Policy,
     ledger: &'a Ledger,
-    /// By executor.
-    tallies: Vec<Tally>,
     measured: Measured,
-    /// By executor: whether it has nothing before moves for balance.
-    empty: Vec<bool>,
+    /// How open hosts stand, but for those whose figures are stale.
+    standing: Standing,
+    /// Executors that have been touched since.
+    stale: Vec<ExecutorIndex>,
+    /// Of executors that were touched before moves for balance: whether they had
+    /// nothing then.
+    empty: BTreeMap<ExecutorIndex, bool>,
     /// Whether a round of moves for balance has been made.
     second_look: bool,
-    moved: Marks,
+    desk: Desk,
     /// A shard that came home again leaves a gap.
     moves: Vec<Option<Move>>,
-    /// By executor: whether a shard has come or gone.
-    touched: Vec<bool>,
     /// Shards by the executor that has got them.
     gained: BTreeSet<(ExecutorIndex, ShardIndex)>,
 }
 
-/// What an executor carries beside the sum.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Carried {
-    /// Of the sum of its loads.
-    pub(super) variance: f64,
-    /// Its largest shard.
-    pub(super) largest: f64,
+/// What an executor carries that a shard has come to, or left.
+#[derive(Clone, Debug)]
+pub(super) struct Touched {
+    /// Kept move by move.
+    tally: Tally,
+    /// Exact.
+    count: Count,
+    /// Whether it is among the stale ones.
+    is_stale: bool,
 }
 
 impl<'a> Draft<'a> {
-    /// `marks` must be empty, with room for every shard.
-    pub(super) fn new(now: Time, ledger: &'a Ledger, marks: Marks) -> Self {
-        let measured = ledger.measured();
-        let accounts = ledger.accounts();
+    /// The desk must be empty.
+    pub(super) fn new(now: Time, ledger: &'a Ledger, standing: Standing, mut desk: Desk) -> Self {
+        desk.moved.resize(ledger.slots(), None);
         Self {
             now,
             policy: ledger.policy(),
             ledger,
-            tallies: accounts.iter().map(|account| account.tally(measured.mean)).collect(),
-            measured,
-            empty: Vec::new(),
+            measured: ledger.measured(),
+            standing,
+            stale: Vec::new(),
+            empty: BTreeMap::new(),
             second_look: false,
-            moved: marks,
+            desk,
             moves: Vec::new(),
-            touched: vec![false; accounts.len()],
             gained: BTreeSet::new(),
         }
     }
@@ -74,6 +77,16 @@ impl<'a> Draft<'a> {
     /// Open executors in order of id.
     pub(super) fn open(&self) -> &'a [ExecutorIndex] {
         self.ledger.open()
+    }
+
+    /// Its place among open executors; none if it is not.
+    pub(super) fn rank(&self, executor: ExecutorIndex) -> Option<u32> {
+        self.ledger.rank(executor)
+    }
+
+    /// Executors whose shards must leave.
+    pub(super) fn to_empty(&self) -> &'a [ExecutorIndex] {
+        self.ledger.to_empty()
     }
 
     /// By index; some may have gone, which are not open and have nothing.
@@ -92,34 +105,27 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// What an executor has now, in no order.
+    /// What an executor has now: in order of load where that is kept.
     pub(super) fn shards_of(&self, executor: ExecutorIndex) -> Vec<ShardIndex> {
-        let known = self.ledger.shards_of(executor);
-        if !self.touched[executor.0 as usize] {
-            return known.to_vec();
+        let mut shards = self.ledger.shards_of(executor);
+        if self.is_touched(executor) {
+            let first = (executor, ShardIndex(0));
+            let last = (executor, ShardIndex(u32::MAX));
+            shards.retain(|&shard| self.owner(shard) == Some(executor));
+            shards.extend(self.gained.range(first..=last).map(|&(_, shard)| shard));
         }
-        let first = (executor, ShardIndex(0));
-        let last = (executor, ShardIndex(u32::MAX));
-        let stayed = known.iter().copied().filter(|&shard| self.owner(shard) == Some(executor));
-        stayed.chain(self.gained.range(first..=last).map(|&(_, shard)| shard)).collect()
+        shards
     }
 
-    pub(super) fn carried(&self, executor: ExecutorIndex) -> Carried {
-        if !self.touched[executor.0 as usize] {
-            let account = &self.ledger.accounts()[executor.0 as usize];
-            let Figures { variance, .. } = account.figures();
-            return Carried { variance, largest: account.largest(self.measured.mean) };
-        }
-        let (mut variance, mut largest) = (ExactSum::default(), 0.0_f64);
-        for shard in self.shards_of(executor) {
-            variance.add(self.ledger.variance(shard));
-            largest = largest.max(self.weight_of(shard));
-        }
-        Carried { variance: variance.value(), largest }
+    fn is_touched(&self, executor: ExecutorIndex) -> bool {
+        self.desk.touched.get(executor.0).is_some()
     }
 
     pub(super) fn tally(&self, executor: ExecutorIndex) -> Tally {
-        self.tallies[executor.0 as usize]
+        match self.desk.touched.get(executor.0) {
+            Some(touched) => touched.tally,
+            None => self.ledger.accounts()[executor.0 as usize].tally(self.measured.mean),
+        }
     }
 
     pub(super) fn load(&self, executor: ExecutorIndex) -> f64 {
@@ -173,24 +179,13 @@ impl<'a> Draft<'a> {
     }
 
     pub(super) fn is_moved(&self, shard: ShardIndex) -> bool {
-        self.moved[shard.0 as usize].is_some()
+        self.desk.moved[shard.0 as usize].is_some()
     }
 
     /// The mean load of an open executor; 0 if none is open.
     pub(super) fn mean(&self) -> f64 {
         let total: Sum = self.open().iter().map(|&executor| self.load(executor)).collect();
         total.value() / self.open().len().max(1) as f64
-    }
-
-    /// How many shards open executors have.
-    pub(super) fn assigned(&self) -> usize {
-        self.open().iter().map(|&executor| self.tally(executor).shards).sum()
-    }
-
-    pub(super) fn balance(&self) -> Balance {
-        let host = |&executor: &ExecutorIndex| (self.load(executor), self.capacity(executor));
-        let hosts: Vec<_> = self.open().iter().map(host).collect();
-        Balance::per_capacity(&hosts, self.measured.part)
     }
 
     pub(super) fn capacity(&self, executor: ExecutorIndex) -> f64 {
@@ -207,26 +202,17 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// Open executors in order of id, but for those that have only just come. If
-    /// all have, all count.
-    pub(super) fn settled(&self) -> Vec<ExecutorIndex> {
-        let delay = self.policy.adaptive.newcomer_delay;
-        let has_settled = |&index: &ExecutorIndex| {
-            let opened_at = self.executor(index).opened_at;
-            opened_at.is_none_or(|opened_at| self.now.since(opened_at) >= delay)
-        };
-        let settled: Vec<_> = self.open().iter().copied().filter(has_settled).collect();
-        if settled.is_empty() { self.open().to_vec() } else { settled }
-    }
-
     /// Notes which executors have nothing: what they are given from now on is
     /// filling them.
     pub(super) fn note_empty(&mut self) {
-        self.empty = self.tallies.iter().map(|tally| tally.shards == 0).collect();
+        let touched = self.desk.touched.iter();
+        let empty = touched.map(|(index, it)| (ExecutorIndex(index), it.tally.shards == 0));
+        self.empty = empty.collect();
     }
 
     pub(super) fn was_empty(&self, executor: ExecutorIndex) -> bool {
-        self.empty.get(executor.0 as usize).is_some_and(|&empty| empty)
+        let had_none = || self.ledger.accounts()[executor.0 as usize].count().shards() == 0;
+        self.empty.get(&executor).copied().unwrap_or_else(had_none)
     }
 
     /// Where a shard may stay without having been moved. What has just been placed
@@ -246,26 +232,26 @@ impl<'a> Draft<'a> {
 
     /// What this plan does with a shard.
     fn step(&self, shard: ShardIndex) -> Option<&Move> {
-        let place = self.moved[shard.0 as usize]?.get() as usize;
+        let place = self.desk.moved[shard.0 as usize]?.get() as usize;
         self.moves[place - 1].as_ref()
     }
 
-    /// The plan, and the marks, empty again.
-    pub(super) fn into_plan(
-        self,
+    /// The plan, with everything cleared away.
+    pub(super) fn into_outcome(
+        mut self,
         before: Balance,
         unplaced: usize,
         verdict: Verdict,
-    ) -> (Plan, Marks) {
-        let after = self.balance();
-        let bound = self.bound();
+    ) -> Outcome {
+        let (after, bound) = (self.balance(), self.bound());
         let Verdict { held, stopped } = verdict;
         let report = Report { before, after, bound, held, unplaced, stopped };
-        let moves: Vec<Move> = self.moves.into_iter().flatten().collect();
-        let mut marks = self.moved;
+        let standing = self.restored_standing();
+        let Self { moves, mut desk, .. } = self;
+        let moves: Vec<Move> = moves.into_iter().flatten().collect();
         for step in &moves {
-            marks[step.shard.0 as usize] = None;
+            desk.moved[step.shard.0 as usize] = None;
         }
-        (Plan { moves, report }, marks)
+        Outcome { plan: Plan { moves, report }, standing, desk }
     }
 }

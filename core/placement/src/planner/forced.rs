@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use crate::load::Ordered;
 use crate::placer::Placer;
 use crate::plan::MoveReason;
-use crate::view::{Candidacy, ExecutorIndex, ShardIndex};
+use crate::view::{Candidacy, ShardIndex};
 
 use super::draft::Draft;
 
@@ -35,8 +35,8 @@ pub(super) fn place(draft: &mut Draft<'_>) -> usize {
 
 fn forced_largest_first(draft: &Draft<'_>) -> Vec<(ShardIndex, MoveReason)> {
     let mut forced: Vec<_> = draft.unowned().map(|shard| (shard, MoveReason::Unowned)).collect();
-    for (executor, view) in (0u32..).map(ExecutorIndex).zip(draft.executors()) {
-        if let Some(reason) = reason_to_empty(view.candidacy) {
+    for &executor in draft.to_empty() {
+        if let Some(reason) = reason_to_empty(draft.executor(executor).candidacy) {
             let shards = draft.shards_of(executor).into_iter();
             let free = shards.filter(|&shard| !draft.shard(shard).fixed);
             forced.extend(free.map(|shard| (shard, reason)));

@@ -57,7 +57,7 @@ pub(super) fn hot(draft: &Draft<'_>) -> Vec<ExecutorIndex> {
 }
 
 /// How many moves a cycle may make.
-fn budget(draft: &Draft<'_>) -> usize {
+fn budget(draft: &mut Draft<'_>) -> usize {
     budget_for(draft.policy.greedy.move_budget_proportion, draft.assigned())
 }
 

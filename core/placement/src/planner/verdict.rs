@@ -40,8 +40,9 @@ impl Verdict {
     }
 
     /// Frozen by an operator, with these hosts hot.
-    pub(super) fn frozen(draft: &Draft<'_>, hot: impl IntoIterator<Item = ExecutorIndex>) -> Self {
+    pub(super) fn frozen(draft: &mut Draft<'_>, hot: Vec<ExecutorIndex>) -> Self {
         let share = (draft.policy.mode == Mode::Adaptive).then(|| draft.bound().level);
+        let draft = &*draft;
         let held = |executor| HeldHost { share, ..held(draft, executor, HoldReason::Frozen) };
         Self { held: hot.into_iter().map(held).collect(), stopped: Some(StopReason::Frozen) }
     }

@@ -24,8 +24,7 @@ pub(super) fn even_out(field: &mut Field<'_>, budget: &mut Budget) -> bool {
         return false;
     }
     let mut any = false;
-    let stuck: Vec<u32> = field.hottest_first().filter(|&rank| field.is_far_off(rank)).collect();
-    for rank in stuck {
+    for rank in field.far_off() {
         while field.is_far_off(rank) {
             let legs = best_step(field, rank);
             if legs.is_empty() || !budget.spend(field, &legs) {
@@ -53,7 +52,7 @@ fn best_step(field: &Field<'_>, rank: u32) -> Vec<Leg> {
 }
 
 fn offer_pairs(field: &Field<'_>, from: u32, to: u32, best: &mut Best) {
-    let net = Worth::best_net(field.host(from).side(), field.host(to).side());
+    let net = Worth::best_net(field.side(from), field.side(to));
     if net <= 0.0 {
         return;
     }

@@ -3,17 +3,16 @@
 mod heat;
 mod merit;
 
-use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
-use crate::load::Ordered;
+use crate::standing::{Host, Trial};
 use crate::view::{ExecutorIndex, ShardIndex, ShardView};
 
-use super::super::draft::{Carried, Draft};
-use super::host::{Book, Host, Shelf};
+use super::super::draft::{Draft, Lent};
 use super::leg::{Leg, Step};
 use super::reach::Reach;
-use super::worth::Worth;
+use super::shelf::{Book, Shelf, Shelves};
+use super::worth::{Side, Worth};
 
 #[derive(Debug)]
 pub(super) struct Field<'a> {
@@ -25,86 +24,95 @@ pub(super) struct Field<'a> {
     /// there are none. What is filled above it by then must be emptied again.
     level_to_come: Option<f64>,
     pub(super) worth: Worth,
-    /// In order of id.
-    hosts: Vec<Host>,
-    /// By [`Field::heat`]; made when it is first needed, not where all is well.
-    ladder: OnceCell<Ladder>,
-    /// By executor.
-    ranks: Vec<Option<u32>>,
+    /// Hosts by rank, those that have just come left out.
+    hosts: Trial,
+    shelves: Shelves,
     steps: Vec<Step>,
 }
 
-type Ladder = BTreeSet<(Ordered, u32)>;
-
 impl<'a> Field<'a> {
-    pub(super) fn new(draft: &'a Draft<'a>, reach: Reach) -> Self {
-        let settled = draft.settled();
-        let mut ranks = vec![None; draft.executors().len()];
-        for (rank, executor) in (0u32..).zip(&settled) {
-            ranks[executor.0 as usize] = Some(rank);
-        }
-        let hosts: Vec<Host> = settled.iter().map(|&executor| host(draft, executor)).collect();
-        let level = draft.bound_over(&settled).level;
-        let capacity: f64 = hosts.iter().map(|host| host.capacity).sum();
+    /// Borrows from the draft what [`Field::end`] gives back.
+    pub(super) fn new(draft: &'a mut Draft<'_>, reach: Reach) -> Self {
+        let newcomers = draft.newcomers();
+        let level_to_come = (!newcomers.is_empty()).then(|| draft.bound().level);
+        let Lent { mut standing, tried, shelves } = draft.lend();
+        newcomers.into_iter().for_each(|rank| standing.leave_out(rank));
+        let draft: &'a Draft<'a> = draft;
+        let level = draft.bound_of(&standing).level;
         Self {
             draft,
             reach,
             level,
-            level_to_come: level_to_come(draft, &settled),
-            worth: Worth::new(level, capacity / hosts.len().max(1) as f64),
-            hosts,
-            ladder: OnceCell::new(),
-            ranks,
+            level_to_come,
+            worth: Worth::new(level, standing.capacity() / standing.count().max(1) as f64),
+            hosts: Trial::new(standing, level, tried),
+            shelves: Shelves::new(shelves, draft.open().len()),
             steps: Vec::new(),
         }
     }
 
-    fn ladder(&self) -> &Ladder {
-        self.ladder
-            .get_or_init(|| self.ranks().map(|rank| (Ordered(self.heat(rank)), rank)).collect())
+    /// The steps to be carried out, and what was lent, as it was.
+    pub(super) fn end(self) -> (Vec<Step>, Lent) {
+        let (mut standing, tried) = self.hosts.end();
+        standing.take_in_all();
+        (self.steps, Lent { standing, tried, shelves: self.shelves.into_slots() })
     }
 
-    /// Puts hosts where their loads have brought them.
-    fn reorder(&mut self, ranks: &BTreeSet<u32>, before: &[f64]) {
-        let after: Vec<f64> = ranks.iter().map(|&rank| self.heat(rank)).collect();
-        let Some(ladder) = self.ladder.get_mut() else { return };
-        for ((&rank, &before), &after) in ranks.iter().zip(before).zip(&after) {
-            ladder.remove(&(Ordered(before), rank));
-            ladder.insert((Ordered(after), rank));
-        }
-    }
-
-    pub(super) fn ranks(&self) -> impl Iterator<Item = u32> + use<> {
-        0..self.hosts.len() as u32
+    pub(super) fn draft(&self) -> &'a Draft<'a> {
+        self.draft
     }
 
     pub(super) fn host(&self, rank: u32) -> &Host {
-        &self.hosts[rank as usize]
+        self.hosts.host(rank)
+    }
+
+    pub(super) fn side(&self, rank: u32) -> Side {
+        let Host { load, capacity, .. } = *self.host(rank);
+        Side { load, capacity }
+    }
+
+    pub(super) fn executor(&self, rank: u32) -> ExecutorIndex {
+        self.draft.open()[rank as usize]
+    }
+
+    /// Whether it had nothing when the cycle began.
+    pub(super) fn was_empty(&self, rank: u32) -> bool {
+        self.draft.was_empty(self.executor(rank))
     }
 
     /// From the hottest down; of equals, the highest id first.
     pub(super) fn hottest_first(&self) -> impl Iterator<Item = u32> {
-        self.ladder().iter().rev().map(|&(_, rank)| rank)
+        self.hosts.hottest_first().map(|(_, rank)| rank)
     }
 
     /// From the coldest up; of equals, the lowest id first.
     pub(super) fn coldest_first(&self) -> impl Iterator<Item = u32> {
-        self.ladder().iter().map(|&(_, rank)| rank)
+        self.hosts.coldest_first().map(|(_, rank)| rank)
     }
 
+    /// The hottest first. Looks at none that is closer to the level than any may be.
     pub(super) fn hot_hosts(&self) -> impl Iterator<Item = u32> {
-        self.hottest_first()
-            .take_while(|&rank| self.heat(rank) > 0.0)
-            .filter(|&rank| self.is_hot(rank))
+        let least = self.least_tolerance();
+        let above = self.hosts.hottest_first().take_while(move |&(heat, _)| heat > least);
+        above.map(|(_, rank)| rank).filter(|&rank| self.is_hot(rank))
+    }
+
+    /// Those that may be above the level they should have in the end, or are pinned,
+    /// in no order: all that a report may have to name.
+    pub(super) fn suspects(&self) -> impl Iterator<Item = u32> {
+        let (floor, least) = (self.level.min(self.final_level()), self.least_tolerance());
+        let fullest = self.hosts.fullest_first();
+        let above = fullest.take_while(move |&(fullness, _)| fullness - floor > least);
+        self.hosts.pinned().chain(above.map(|(_, rank)| rank))
     }
 
     /// What it has, as the field was made.
     pub(super) fn shards(&self, rank: u32) -> Vec<ShardIndex> {
-        self.draft.shards_of(self.host(rank).executor)
+        self.draft.shards_of(self.executor(rank))
     }
 
     pub(super) fn shelf(&self, rank: u32) -> &Shelf {
-        self.host(rank).shelf.get_or_init(|| self.build_shelf(rank))
+        self.shelves.get(rank, || self.build_shelf(rank))
     }
 
     fn build_shelf(&self, rank: u32) -> Shelf {
@@ -121,7 +129,8 @@ impl<'a> Field<'a> {
     }
 
     fn rank(&self, executor: Option<ExecutorIndex>) -> Option<u32> {
-        executor.and_then(|executor| self.ranks[executor.0 as usize])
+        let rank = executor.and_then(|executor| self.draft.rank(executor));
+        rank.filter(|&rank| self.hosts.is_in(rank))
     }
 
     fn book(&self, index: ShardIndex, shard: &ShardView) -> Book {
@@ -139,15 +148,13 @@ impl<'a> Field<'a> {
     pub(super) fn take(&mut self, legs: &[Leg]) {
         let touched: BTreeSet<u32> = legs.iter().flat_map(|leg| [leg.from, leg.to]).collect();
         let before = self.unevenness(&touched);
-        let heat: Vec<f64> = touched.iter().map(|&rank| self.heat(rank)).collect();
         for &rank in &touched {
             self.shelf(rank);
         }
         for leg in legs {
             self.shift(leg);
         }
-        self.reorder(&touched, &heat);
-        let moves = legs.iter().map(|leg| (leg.book.shard, self.host(leg.to).executor)).collect();
+        let moves = legs.iter().map(|leg| (leg.book.shard, self.executor(leg.to))).collect();
         self.steps.push(Step { gain: before - self.unevenness(&touched), moves });
     }
 
@@ -159,42 +166,32 @@ impl<'a> Field<'a> {
     fn shift(&mut self, leg: &Leg) {
         let shard = self.draft.shard(leg.book.shard);
         let variance = shard.load.map_or(0.0, |load| load.variance);
-        let from = &mut self.hosts[leg.from as usize];
-        from.load = (from.load - leg.book.load).max(0.0);
-        from.variance = (from.variance - variance).max(0.0);
-        if let Some(shelf) = from.shelf.get_mut() {
-            shelf.remove(&leg.book);
-        }
-        let to = &mut self.hosts[leg.to as usize];
-        to.load += leg.book.load;
-        to.variance += variance;
-        if let Some(shelf) = to.shelf.get_mut() {
-            shelf.insert(leg.book);
-        }
+        let from = *self.host(leg.from);
+        self.change(
+            leg.from,
+            |shelf| shelf.remove(&leg.book),
+            Host {
+                load: (from.load - leg.book.load).max(0.0),
+                variance: (from.variance - variance).max(0.0),
+                ..from
+            },
+        );
+        let to = *self.host(leg.to);
+        self.change(
+            leg.to,
+            |shelf| shelf.insert(leg.book),
+            Host { load: to.load + leg.book.load, variance: to.variance + variance, ..to },
+        );
+    }
+
+    fn change(&mut self, rank: u32, change: impl FnOnce(&mut Shelf), host: Host) {
+        let Some(shelf) = self.shelves.get_mut(rank) else { return };
+        change(shelf);
+        let largest = shelf.largest_load();
+        self.hosts.change(rank, Host { largest, ..host });
     }
 
     pub(super) fn has_steps(&self) -> bool {
         !self.steps.is_empty()
-    }
-
-    pub(super) fn into_steps(self) -> Vec<Step> {
-        self.steps
-    }
-}
-
-fn level_to_come(draft: &Draft<'_>, settled: &[ExecutorIndex]) -> Option<f64> {
-    (settled.len() < draft.open().len()).then(|| draft.bound().level)
-}
-
-fn host(draft: &Draft<'_>, executor: ExecutorIndex) -> Host {
-    let Carried { variance, largest } = draft.carried(executor);
-    Host {
-        executor,
-        capacity: draft.capacity(executor),
-        load: draft.load(executor),
-        variance,
-        largest_seen: largest,
-        shelf: OnceCell::new(),
-        was_empty: draft.was_empty(executor),
     }
 }

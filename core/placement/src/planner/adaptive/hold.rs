@@ -16,11 +16,13 @@ use super::super::verdict::{Verdict, held};
 use super::field::Field;
 use super::settle::Budget;
 
-/// `field` is as the draft is.
-pub(super) fn verdict(draft: &Draft<'_>, field: &Field<'_>, budget: &Budget) -> Verdict {
-    let judge = Judge { draft, field, budget };
-    let mut held: Vec<HeldHost> = field.ranks().filter_map(|rank| judge.judge(rank)).collect();
-    held.sort_by_key(|host| Reverse(Ordered(host.load)));
+/// `field` is as its draft is.
+pub(super) fn verdict(field: &Field<'_>, budget: &Budget) -> Verdict {
+    let judge = Judge { draft: field.draft(), field, budget };
+    let mut held: Vec<(u32, HeldHost)> =
+        field.suspects().filter_map(|rank| Some((rank, judge.judge(rank)?))).collect();
+    held.sort_unstable_by_key(|&(rank, host)| (Reverse(Ordered(host.load)), rank));
+    let held = held.into_iter().map(|(_, host)| host).collect();
     Verdict::on(held).or_budget(budget.was_refused())
 }
 
@@ -33,23 +35,22 @@ struct Judge<'a> {
 impl Judge<'_> {
     fn judge(&self, rank: u32) -> Option<HeldHost> {
         let reason = self.reason(rank)?;
-        let held = held(self.draft, self.field.host(rank).executor, reason);
+        let held = held(self.draft, self.field.executor(rank), reason);
         Some(HeldHost { share: Some(self.field.level), ..held })
     }
 
     fn reason(&self, rank: u32) -> Option<HoldReason> {
-        let field = self.field;
-        let fullness = field.host(rank).side().fullness();
-        let least = self.draft.policy.adaptive.min_tolerance * field.level;
+        let (field, tolerance) = (self.field, self.field.tolerance(rank));
+        let above = |level| field.host(rank).fullness() - level > tolerance;
         if field.is_hot(rank) {
             Some(self.reason_for_hot(rank))
-        } else if field.heat(rank) > least {
+        } else if field.heat(rank) > field.least_tolerance() {
             Some(HoldReason::Noise)
-        } else if fullness > field.level + field.tolerance(rank) {
+        } else if above(field.level) {
             Some(HoldReason::ShardTooLarge)
         } else {
-            let waits = fullness > field.final_level() + field.tolerance(rank);
-            (field.awaits_newcomers() && waits).then_some(HoldReason::Newcomer)
+            let waits = field.awaits_newcomers() && above(field.final_level());
+            waits.then_some(HoldReason::Newcomer)
         }
     }
 

@@ -3,7 +3,7 @@
 
 use crate::view::{ExecutorIndex, ShardIndex};
 
-use super::host::Book;
+use super::shelf::Book;
 
 /// One shard from one host to another, as ranks.
 #[derive(Clone, Copy, Debug)]

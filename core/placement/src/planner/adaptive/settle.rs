@@ -6,8 +6,8 @@ use crate::load::Ordered;
 
 use super::exchange;
 use super::field::Field;
-use super::host::Book;
 use super::leg::Leg;
+use super::shelf::Book;
 use super::worth::Way;
 
 /// Hosts that are asked before a host is taken to be stuck.
@@ -65,7 +65,7 @@ impl Budget {
 /// Whether a shard counts as moved while it is there, where a host that had
 /// nothing is filled for nothing.
 fn is_counted(field: &Field<'_>, leg: &Leg, at: u32) -> bool {
-    leg.is_away(at) && !field.host(at).was_empty
+    leg.is_away(at) && !field.was_empty(at)
 }
 
 pub(super) fn settle(field: &mut Field<'_>, budget: &mut Budget) {

@@ -2,12 +2,11 @@
 
 use std::num::NonZeroU32;
 
-use crate::ledger::Count;
 use crate::placer::Tally;
 use crate::plan::{Move, MoveReason};
 use crate::view::{ExecutorIndex, ShardIndex};
 
-use super::Draft;
+use super::{Draft, Touched};
 
 impl Draft<'_> {
     pub(in super::super) fn shift(
@@ -19,7 +18,7 @@ impl Draft<'_> {
         let load = self.weight_of(shard);
         let from = self.relocate(shard, load, to);
         self.moves.push(Some(Move { shard, from, to, load, reason, gain: 0.0 }));
-        self.moved[shard.0 as usize] =
+        self.desk.moved[shard.0 as usize] =
             u32::try_from(self.moves.len()).ok().and_then(NonZeroU32::new);
     }
 
@@ -31,17 +30,31 @@ impl Draft<'_> {
         to: ExecutorIndex,
     ) -> Option<ExecutorIndex> {
         let (from, known) = (self.owner(shard), self.ledger.owner(shard));
+        let measured = self.ledger.load(shard);
         if let Some(from) = from {
-            self.tallies[from.0 as usize].lose(load);
-            self.touched[from.0 as usize] = true;
+            self.touch(from).lose(load, measured);
             self.gained.remove(&(from, shard));
         }
-        self.tallies[to.0 as usize].gain(load);
-        self.touched[to.0 as usize] = true;
+        self.touch(to).gain(load, measured);
         if known != Some(to) {
             self.gained.insert((to, shard));
         }
         from
+    }
+
+    /// For a change.
+    pub(super) fn touch(&mut self, executor: ExecutorIndex) -> &mut Touched {
+        let account = &self.ledger.accounts()[executor.0 as usize];
+        let mean = self.measured.mean;
+        let touched = self.desk.touched.get_or_insert_with(executor.0, || Touched {
+            tally: account.tally(mean),
+            count: account.count().clone(),
+            is_stale: false,
+        });
+        if !std::mem::replace(&mut touched.is_stale, true) {
+            self.stale.push(executor);
+        }
+        touched
     }
 
     /// As [`Draft::shift`], also for a shard that this plan has moved before: the
@@ -58,7 +71,7 @@ impl Draft<'_> {
             true => MoveReason::Exchange,
             false => MoveReason::Balance,
         };
-        let place = self.moved[shard.0 as usize].map(|place| place.get() as usize - 1);
+        let place = self.desk.moved[shard.0 as usize].map(|place| place.get() as usize - 1);
         let Some((place, before)) = place.and_then(|place| Some((place, self.moves[place]?)))
         else {
             self.shift(shard, to, reason);
@@ -70,7 +83,7 @@ impl Draft<'_> {
         self.relocate(shard, before.load, to);
         if before.from == Some(to) {
             self.moves[place] = None;
-            self.moved[shard.0 as usize] = None;
+            self.desk.moved[shard.0 as usize] = None;
         } else if before.reason.is_forced() {
             self.moves[place] = Some(Move { to, ..before });
         } else {
@@ -81,39 +94,29 @@ impl Draft<'_> {
     /// Counts anew what is where, as the next cycle will: sums that were kept move
     /// by move differ from that in the last bits.
     pub(in super::super) fn recount(&mut self) {
-        let accounts = self.ledger.accounts();
-        let mut counts: Vec<Option<Count>> = vec![None; accounts.len()];
-        let mut of = |executor: ExecutorIndex, change: &dyn Fn(&mut Count)| {
-            let place = executor.0 as usize;
-            change(counts[place].get_or_insert_with(|| accounts[place].count().clone()));
-        };
-        for step in self.moves.iter().flatten() {
-            let load = self.ledger.load(step.shard);
-            if let Some(from) = step.from {
-                of(from, &|count| count.take(load));
-            }
-            of(step.to, &|count| count.add(load));
-        }
-        // One that has everything again that it had is as it was.
         let mean = self.measured.mean;
-        for place in (0..self.touched.len()).filter(|&place| self.touched[place]) {
-            self.tallies[place] = match &counts[place] {
-                Some(count) => count.tally(count.load(), mean),
-                None => accounts[place].tally(mean),
-            };
+        for (executor, touched) in self.desk.touched.iter_mut() {
+            touched.tally = touched.count.tally(touched.count.load(), mean);
+            if !std::mem::replace(&mut touched.is_stale, true) {
+                self.stale.push(ExecutorIndex(executor));
+            }
         }
     }
 }
 
-impl Tally {
-    fn gain(&mut self, load: f64) {
-        self.load += load;
-        self.shards += 1;
+impl Touched {
+    /// `measured` is the same load, if anybody has measured it.
+    fn gain(&mut self, load: f64, measured: Option<f64>) {
+        self.count.add(measured);
+        self.tally.load += load;
+        self.tally.shards += 1;
     }
 
-    fn lose(&mut self, load: f64) {
-        self.shards -= 1;
+    fn lose(&mut self, load: f64, measured: Option<f64>) {
+        self.count.take(measured);
+        let Tally { load: before, shards } = self.tally;
         // Rounding must leave neither a shadow of load nor less than none.
-        self.load = if self.shards == 0 { 0.0 } else { (self.load - load).max(0.0) };
+        let left = if shards == 1 { 0.0 } else { (before - load).max(0.0) };
+        self.tally = Tally { load: left, shards: shards - 1 };
     }
 }

@@ -3,14 +3,6 @@
 use super::super::reach::Reach;
 use super::Field;
 
-/// Deviations of a host's load that noise explains. At four, one of 31,000 hosts
-/// would seem hot by noise alone in every time constant; but most are truly a
-/// little above the level or below it, and drift, which leaves them that much
-/// closer. Over a day of noise of 30 % and drift of 10 %, 1,000 shards move 3 to 4
-/// times an hour at five, less than once at six. At seven, some shards that double
-/// for good are put right only after half a minute.
-const NOISE: f64 = 6.0;
-
 /// In least tolerances: closer to the level than that, a host is not worth the
 /// load that a detour carries. With all hosts there, the spread is still within a
 /// point of the best.
@@ -22,16 +14,9 @@ const SLACK: f64 = 0.5;
 
 impl Field<'_> {
     /// Load above what the host must or should carry, per unit of capacity; below
-    /// zero if there is room. It must carry its largest shard, if that is above
-    /// its share: wherever that went, it would be above the share there.
+    /// zero if there is room.
     pub(in super::super) fn heat(&self, rank: u32) -> f64 {
-        self.heat_over(rank, self.level)
-    }
-
-    fn heat_over(&self, rank: u32, level: f64) -> f64 {
-        let host = self.host(rank);
-        let share = level * host.capacity;
-        (host.load - share.max(host.largest())) / host.capacity
+        self.hosts.heat(rank)
     }
 
     /// What hosts carry when all that has come takes part.
@@ -46,10 +31,12 @@ impl Field<'_> {
 
     /// How far from the level, per unit of capacity, a host may be.
     pub(in super::super) fn tolerance(&self, rank: u32) -> f64 {
-        let (host, adaptive) = (self.host(rank), &self.draft.policy.adaptive);
-        let noise = NOISE * host.variance.sqrt() / host.capacity;
-        let least = adaptive.min_tolerance * self.level;
-        noise.max(least).min((adaptive.max_tolerance * self.level).max(least))
+        self.hosts.tolerance().of_host(self.host(rank), self.level)
+    }
+
+    /// How far any may be.
+    pub(in super::super) fn least_tolerance(&self) -> f64 {
+        self.hosts.tolerance().least(self.level)
     }
 
     pub(in super::super) fn is_hot(&self, rank: u32) -> bool {
@@ -57,7 +44,7 @@ impl Field<'_> {
     }
 
     pub(in super::super) fn is_cold(&self, rank: u32) -> bool {
-        self.heat(rank) < -self.tolerance(rank)
+        self.hosts.tolerance().cold_above(self.host(rank)) < self.level
     }
 
     /// Whether a host is so far from the level that a detour may be worth it.
@@ -66,7 +53,7 @@ impl Field<'_> {
             Reach::Placed => 1.0,
             Reach::All => FAR_OFF,
         };
-        let least = times * self.draft.policy.adaptive.min_tolerance * self.level;
+        let least = times * self.least_tolerance();
         self.heat(rank).abs() > self.tolerance(rank).max(least)
     }
 
@@ -93,7 +80,8 @@ impl Field<'_> {
     }
 
     fn room_below(&self, rank: u32, level: f64) -> f64 {
-        (SLACK * self.tolerance(rank) - self.heat_over(rank, level)) * self.host(rank).capacity
+        let host = self.host(rank);
+        (SLACK * self.tolerance(rank) - host.heat(level)) * host.capacity
     }
 
     /// What the largest shards together carry that a host could give away one by
@@ -113,9 +101,19 @@ impl Field<'_> {
         sum
     }
 
-    /// Whether any host is too hot or too cold: if none is, nothing is asked of
-    /// any shard.
+    /// Hosts further off than so many least tolerances, and than noise explains: the
+    /// hottest first, then the cold ones, the coldest last.
+    pub(in super::super) fn far_off(&self) -> Vec<u32> {
+        let least = self.least_tolerance();
+        let below = self.hosts.coldest_first().take_while(|&(heat, _)| heat < -least);
+        let below: Vec<u32> = below.map(|(_, rank)| rank).collect();
+        let far_off = self.hot_hosts().chain(below.into_iter().rev());
+        far_off.filter(|&rank| self.is_far_off(rank)).collect()
+    }
+
+    /// Whether any host is too hot or too cold, before anything was tried: if none is,
+    /// nothing is asked of any shard.
     pub(in super::super) fn is_anyone_off(&self) -> bool {
-        self.ranks().any(|rank| self.is_hot(rank) || self.is_cold(rank))
+        self.hosts.was_anyone_cold() || self.hot_hosts().next().is_some()
     }
 }

@@ -1,7 +1,7 @@
 //! What a step gains beyond what it costs, and which shard a host must keep.
 
-use super::super::host::Book;
 use super::super::leg::Leg;
+use super::super::shelf::Book;
 use super::super::worth::{Side, Way};
 use super::Field;
 
@@ -13,7 +13,7 @@ impl Field<'_> {
     /// Whether the host and the coldest would be more even without that load.
     pub(in super::super) fn helps(&self, rank: u32, load: f64) -> bool {
         let coldest = self.coldest_first().find(|&coldest| coldest != rank);
-        let gain = |to| self.worth.gain(self.host(rank).side(), self.host(to).side(), load);
+        let gain = |to| self.worth.gain(self.side(rank), self.side(to), load);
         load > 0.0 && coldest.is_some_and(|to| gain(to) > 0.0)
     }
 
@@ -22,11 +22,7 @@ impl Field<'_> {
     pub(in super::super) fn merit(&self, from: u32, to: u32, legs: &[Leg], way: Way) -> f64 {
         let net = |leg: &Leg| if leg.from == from { leg.book.load } else { -leg.book.load };
         let price = |leg: &Leg| self.price(leg, way);
-        let gain = self.worth.gain(
-            self.host(from).side(),
-            self.host(to).side(),
-            legs.iter().map(net).sum(),
-        );
+        let gain = self.worth.gain(self.side(from), self.side(to), legs.iter().map(net).sum());
         gain - legs.iter().map(price).sum::<f64>()
     }
 
@@ -34,9 +30,9 @@ impl Field<'_> {
     /// large for its excess: others fill the hole that it leaves, so that in the
     /// end the excess is all that is gained.
     pub(in super::super) fn is_worth_a_hole(&self, leg: &Leg) -> bool {
-        let host = self.host(leg.from);
-        let at_share = Side { load: host.load - self.excess(leg.from), ..host.side() };
-        self.worth.relief(host.side(), at_share) > self.price(leg, Way::Detour)
+        let side = self.side(leg.from);
+        let at_share = Side { load: side.load - self.excess(leg.from), ..side };
+        self.worth.relief(side, at_share) > self.price(leg, Way::Detour)
     }
 
     /// One that has left already costs little to send elsewhere. One that comes

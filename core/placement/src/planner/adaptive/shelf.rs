@@ -1,25 +1,20 @@
-//! One host in the field, with the shards that may leave it in order of load.
+//! The shards that may leave a host, in order of load.
 
-use std::cell::OnceCell;
+use std::cell::RefCell;
 use std::cmp::Ordering;
+use std::sync::OnceLock;
 
-use crate::view::{ExecutorIndex, ShardIndex};
+use crate::view::ShardIndex;
 
-use super::worth::Side;
+/// Room for the shelves of all hosts, by rank; empty between plans.
+pub(in super::super) type Slots = Vec<OnceLock<Box<Shelf>>>;
 
-#[derive(Debug)]
-pub(super) struct Host {
-    pub(super) executor: ExecutorIndex,
-    pub(super) capacity: f64,
-    pub(super) load: f64,
-    /// Of the sum of its loads.
-    pub(super) variance: f64,
-    /// The largest shard, until [`Host::shelf`] knows better.
-    pub(super) largest_seen: f64,
-    /// Built when it is first needed: most hosts are never asked.
-    pub(super) shelf: OnceCell<Shelf>,
-    /// It had nothing when the cycle began.
-    pub(super) was_empty: bool,
+/// The shelves that somebody asked for.
+#[derive(Debug, Default)]
+pub(super) struct Shelves {
+    slots: Slots,
+    /// Whose they are.
+    filled: RefCell<Vec<u32>>,
 }
 
 /// A shard that may leave.
@@ -37,24 +32,40 @@ pub(super) struct Book {
 }
 
 /// Books in order of load; of equal loads, of hash.
-#[derive(Debug, Default)]
-pub(super) struct Shelf {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shelf {
     books: Vec<Book>,
     /// The largest shard that must stay.
     pub(super) largest_fixed: f64,
 }
 
-impl Host {
-    pub(super) fn side(&self) -> Side {
-        Side { load: self.load, capacity: self.capacity }
+impl Shelves {
+    /// Room for that many. The slots must be empty.
+    pub(super) fn new(mut slots: Slots, hosts: usize) -> Self {
+        slots.resize_with(hosts, OnceLock::new);
+        Self { slots, filled: RefCell::default() }
     }
 
-    /// The largest shard on it.
-    pub(super) fn largest(&self) -> f64 {
-        match self.shelf.get() {
-            Some(shelf) => shelf.largest().map_or(0.0, |book| book.load).max(shelf.largest_fixed),
-            None => self.largest_seen,
+    /// That of a host; made now if nobody has asked before.
+    pub(super) fn get(&self, rank: u32, make: impl FnOnce() -> Shelf) -> &Shelf {
+        self.slots[rank as usize].get_or_init(|| {
+            self.filled.borrow_mut().push(rank);
+            Box::new(make())
+        })
+    }
+
+    /// If somebody has asked for it.
+    pub(super) fn get_mut(&mut self, rank: u32) -> Option<&mut Shelf> {
+        self.slots[rank as usize].get_mut().map(Box::as_mut)
+    }
+
+    /// Empty again.
+    pub(super) fn into_slots(self) -> Slots {
+        let Self { mut slots, filled } = self;
+        for rank in filled.into_inner() {
+            slots[rank as usize].take();
         }
+        slots
     }
 }
 
@@ -62,6 +73,11 @@ impl Shelf {
     pub(super) fn new(mut books: Vec<Book>, largest_fixed: f64) -> Self {
         books.sort_unstable_by(Book::order);
         Self { books, largest_fixed }
+    }
+
+    /// The load of the largest shard on the host.
+    pub(super) fn largest_load(&self) -> f64 {
+        self.largest().map_or(0.0, |book| book.load).max(self.largest_fixed)
     }
 
     pub(super) fn books(&self) -> &[Book] {

@@ -73,6 +73,7 @@ impl Namespace {
         let known = self.planning.ledger.take().filter(|ledger| *ledger.policy() == policy);
         let all_is_new = known.is_none();
         let mut ledger = known.unwrap_or_else(|| Ledger::new(policy));
+        ledger.set_all_moved_at(self.led_blindly_since);
         self.catch_up_with_executors(&mut ledger);
         let news = self.take_news(all_is_new);
         self.planning.looked_at = news.len();
@@ -87,6 +88,7 @@ impl Namespace {
     /// A ledger of everything, for a plan by another policy.
     pub(super) fn ledger_by(&self, now: Time, policy: Policy) -> Ledger {
         let mut ledger = Ledger::new(policy);
+        ledger.set_all_moved_at(self.led_blindly_since);
         self.catch_up_with_executors(&mut ledger);
         for (slot, shard) in &self.shards {
             if let Some(seen) = self.see_shard(now, ShardId::of(slot), shard) {
@@ -197,7 +199,7 @@ impl Namespace {
         Some(ShardView {
             owner: owner.map(|owner| ExecutorIndex(owner.0)),
             load: shard.load_at(now, Smoothing::of(&self.settings.policy)),
-            moved_at: self.last_moved(shard),
+            moved_at: shard.moved_at(),
             fixed,
             cost: self.move_costs.get(&id).copied().unwrap_or(1.0),
             ..ShardView::new(key_hash(&shard.key))

@@ -94,8 +94,6 @@
 
 mod background;
 #[cfg(feature = "http")]
-mod beat;
-#[cfg(feature = "http")]
 mod callers;
 #[cfg(feature = "grpc")]
 mod certificate;

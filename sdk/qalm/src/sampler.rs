@@ -8,7 +8,6 @@ use plimsoll_shedding::signal::Signal;
 use tokio::time::{Instant, sleep_until};
 
 use crate::background::Background;
-use crate::beat::next_look;
 use crate::gate::{Gate, WeakGate};
 use crate::signals::{ResourceSignal, Tick};
 
@@ -55,7 +54,7 @@ fn measure(signals: &mut Signals, tick: Tick, now: Instant, gate: &Gate) -> Inst
             if let Some(pressure) = signal.measure(tick) {
                 gate.signal(Signal { kind: signal.kind(), pressure });
             }
-            *next = Some(next_look(now, signal.period().max(Duration::from_millis(1))));
+            *next = Some(now + signal.period().max(Duration::from_millis(1)));
         }
     }
     let next = signals.iter().filter_map(|(_, next)| *next).min();

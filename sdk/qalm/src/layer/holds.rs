@@ -12,14 +12,12 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use plimsoll_shedding::verdict::Outcome;
 use slab::Slab;
-use tokio::time::{Instant, sleep_until};
 
 use crate::background::Background;
-use crate::beat::{BEAT, next_look};
 use crate::handling::Handling;
 
 /// How often they are looked at: what the bounds below are counted in.
-const TURN: Duration = BEAT;
+const TURN: Duration = Duration::from_millis(50);
 /// A handler may wait so long for its request's body, over all: 1 s.
 const MAX_WAITING: u32 = 20;
 /// An answer may go so long without being asked for its next frame: 250 ms.
@@ -91,7 +89,7 @@ impl Holds {
 
 async fn run(holds: Weak<Holds>) {
     loop {
-        sleep_until(next_look(Instant::now(), TURN)).await;
+        tokio::time::sleep(TURN).await;
         let Some(holds) = holds.upgrade() else { break };
         holds.turn();
     }

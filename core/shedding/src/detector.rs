@@ -7,8 +7,6 @@
 
 use std::time::Duration;
 
-use crate::time::Time;
-
 /// Parts of the window.
 pub(crate) const SLOTS: usize = 10;
 /// Slots over which the number of critical requests is compared.
@@ -31,22 +29,18 @@ fn nobody_waited() -> [Slot; SLOTS] {
 
 /// A ring of minima. `slots[0]` is the one in progress.
 #[derive(Clone, Debug)]
-#[repr(C)]
 pub(crate) struct Detector {
-    /// First, beside what else every request writes: see [`crate::queue::Queue`].
-    empty_at: Time,
     slots: [Slot; SLOTS],
 }
 
 impl Detector {
     pub(crate) fn new() -> Self {
-        Self { empty_at: Time::ZERO, slots: nobody_waited() }
+        Self { slots: nobody_waited() }
     }
 
     /// Nobody waits.
     #[inline]
-    pub(crate) fn saw_empty(&mut self, at: Time) {
-        self.empty_at = at;
+    pub(crate) fn saw_empty(&mut self) {
         // Written only if it changes: other cores read what lies beside.
         if !self.slots[0].min_wait.is_zero() {
             self.slots[0].min_wait = Duration::ZERO;
@@ -63,11 +57,10 @@ impl Detector {
     pub(crate) fn roll(&mut self, passed: u64, arrived: u32, critical: u32, oldest: Duration) {
         self.saw_wait(oldest);
         let arrived = arrived / passed.clamp(1, 1 << 20) as u32;
-        for _ in 0..passed.min(SLOTS as u64) {
-            self.slots[0] = Slot { arrived, critical, ..self.slots[0] };
-            self.slots.rotate_right(1);
-            self.slots[0] = Slot { min_wait: oldest, ..UNSEEN };
-        }
+        let passed = passed.clamp(1, SLOTS as u64) as usize;
+        self.slots[0] = Slot { arrived, critical, ..self.slots[0] };
+        self.slots.copy_within(..SLOTS - passed, passed);
+        self.slots[1..passed].fill(Slot { min_wait: oldest, arrived, critical });
         self.slots[0] = UNSEEN;
     }
 
@@ -97,11 +90,6 @@ impl Detector {
     /// Whether somebody was served at once in the last slots.
     pub(crate) fn was_empty(&self) -> bool {
         self.slots.iter().any(|slot| slot.min_wait.is_zero())
-    }
-
-    /// When nobody waited for the last time.
-    pub(crate) fn empty_at(&self) -> Time {
-        self.empty_at
     }
 
     /// Forgets the window: nothing in it may be trusted.
@@ -138,10 +126,9 @@ mod tests {
     #[test]
     fn one_short_wait_ends_it_at_once() {
         let mut detector = after((1..=9).map(|slot| (slot, 20)));
-        detector.saw_empty(Time::from_millis(91));
+        detector.saw_empty();
         assert!(!detector.stands_above(TARGET, 0));
         assert_eq!(detector.min_wait(), Duration::ZERO);
-        assert_eq!(detector.empty_at(), Time::from_millis(91));
     }
 
     #[test]

@@ -23,19 +23,21 @@ use rolling::tuning;
 /// Below so many arrivals a second, level 3 is not shed.
 const LITTLE_TRAFFIC: f64 = 5.0;
 
-/// One queue. What every request writes comes first, in this order: it fills one line
-/// of the cache and begins the next, so that cores that take turns hand over two.
+/// One queue. What every request writes comes first, in this order: it just fills one
+/// line of the cache, which is all that cores have to hand over.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Queue {
     /// Places taken.
     pub(crate) inflight: u32,
     pub(crate) waiting: u32,
-    pub(crate) next_roll: Time,
+    /// When nobody waited for the last time.
+    empty_at: Time,
     /// When a place came free for the last time.
     pub(crate) freed_at: Time,
     pub(crate) handling: Handling,
     pub(crate) demand: Demand,
+    pub(crate) next_roll: Time,
     pub(crate) detector: Detector,
     pub(crate) settings: QueueSettings,
     pub(crate) limiter: Limiter,
@@ -100,6 +102,7 @@ impl Queue {
             ghosts_ended: 0,
             dry_running: 0,
             waiting: 0,
+            empty_at: Time::ZERO,
             waiting_bytes: 0,
             next_roll: at,
             frozen_until: Time::ZERO,

@@ -27,6 +27,10 @@ impl ServiceRate {
     /// idle time ten times slower.
     pub(crate) fn fold(&mut self, at: Time, passed: Duration, window: Duration) {
         let (departures, busy) = self.meter.take(at);
+        if busy.is_zero() && departures == 0 && self.seconds == 0.0 && self.departures == 0.0 {
+            // Nothing was seen, and there is nothing that could fade.
+            return;
+        }
         let busy = busy.as_secs_f64();
         let idle = (passed.as_secs_f64() - busy).max(0.0);
         let kept = (-(busy + idle * 0.1) / window.as_secs_f64()).exp();

@@ -47,7 +47,7 @@ impl Queue {
     pub(crate) fn growth(&self, at: Time, level: Criticality) -> Growth {
         Growth {
             wait: f64::from(self.ahead(level)) * self.per_request + self.lag_seconds,
-            grown_for: at.nanos_since(self.detector.empty_at()) as f64 * 1e-9,
+            grown_for: at.nanos_since(self.empty_at) as f64 * 1e-9,
             per_request: self.per_request,
             window: self.window,
         }
@@ -79,6 +79,13 @@ impl Queue {
         oldest.map(|slot| at - room.waiter(slot).since).max().unwrap_or_default()
     }
 
+    /// Nobody waits.
+    #[inline]
+    pub(crate) fn saw_empty(&mut self, at: Time) {
+        self.empty_at = at;
+        self.detector.saw_empty();
+    }
+
     pub(crate) fn push(&mut self, room: &mut WaitingRoom, slot: u32) {
         let Waiter { level, bytes, ghost, .. } = *room.waiter(slot);
         self.lanes[level.index()].push(room, slot);
@@ -96,7 +103,7 @@ impl Queue {
         self.lane_bytes[level.index()] -= u64::from(bytes);
         self.ghosts_waiting -= u32::from(ghost);
         if self.waiting == 0 {
-            self.detector.saw_empty(at);
+            self.saw_empty(at);
         }
     }
 

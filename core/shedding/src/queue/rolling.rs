@@ -19,7 +19,7 @@ impl Queue {
     /// Closes the slots that are over.
     pub(crate) fn roll(&mut self, room: &WaitingRoom, at: Time) {
         let slot = self.slot();
-        let passed = 1 + ((at - self.next_roll).as_nanos() / slot.as_nanos().max(1)) as u64;
+        let passed = 1 + at.nanos_since(self.next_roll) / (slot.as_nanos() as u64).max(1);
         let arrived = self.demand.fold(slot, passed);
         self.rate.fold(at, slot * passed.min(1 << 20) as u32, self.tuning.interval * 5);
         self.lag.roll(at, self.tuning.interval);
@@ -63,7 +63,7 @@ impl Queue {
             load: asked * self.per_request,
             carried_by_slot: self.slot().as_secs_f64() / self.per_request.max(1e-12),
             wait: self.predicted_wait(Criticality::Internal),
-            grown_for: at - self.detector.empty_at(),
+            grown_for: at - self.empty_at,
             critical_wait: self.critical_wait(room, at),
             critical_load: self.critical_load(at),
             critical_backlog: work(self.critical(), self.per_request),
@@ -116,6 +116,9 @@ impl Queue {
 }
 
 pub(super) fn work(requests: u32, per_request: f64) -> Duration {
+    if requests == 0 {
+        return Duration::ZERO;
+    }
     Duration::try_from_secs_f64(f64::from(requests) * per_request).unwrap_or(Duration::MAX)
 }
 

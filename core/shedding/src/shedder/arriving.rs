@@ -110,7 +110,7 @@ impl Shedder {
     fn note_calm(&mut self, moment: Moment, request: &Request) {
         let queue = &mut self.queues[request.queue.0 as usize];
         if !self.pressure.is_on() && queue.is_calm(request.level) {
-            queue.detector.saw_empty(moment.at);
+            queue.saw_empty(moment.at);
         }
     }
 

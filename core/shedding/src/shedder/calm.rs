@@ -28,7 +28,7 @@ impl Shedder {
         }
         self.clock.tick(moment.now);
         queue.demand.arrived(request.level);
-        queue.detector.saw_empty(moment.at);
+        queue.saw_empty(moment.at);
         self.places.take(moment.at, queue.inflight, queue.typical);
         queue.take_place(moment.at, request.level);
         queue.note_occupancy(moment.at);

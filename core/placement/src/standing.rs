@@ -21,9 +21,6 @@ use sums::Sums;
 pub(crate) use tolerance::Tolerance;
 pub(crate) use trial::Trial;
 
-/// If more than one host in so many changes, all orders are made anew.
-const ANEW: usize = 4;
-
 /// Below this mean the squares of loads begin to vanish, and hosts are looked at one
 /// by one.
 const LEAST_MEAN: f64 = 1e-120;
@@ -48,9 +45,7 @@ pub(crate) struct Standing {
 impl Standing {
     /// Hosts by rank.
     pub(crate) fn of(tolerance: Tolerance, hosts: Vec<Host>) -> Self {
-        let by = |figure: &dyn Fn(&Host) -> f64| -> Rungs {
-            hosts.iter().map(figure).zip(0..).collect()
-        };
+        let by = |figure: &dyn Fn(&Host) -> f64| Rungs::of(&hosts, figure);
         let mut sums = Sums::default();
         hosts.iter().for_each(|host| sums.add(host));
         Self {
@@ -66,31 +61,26 @@ impl Standing {
         }
     }
 
-    /// These have other figures now.
+    /// These have other figures now, each named once. None may be left out.
     pub(crate) fn set_all(&mut self, changes: impl ExactSizeIterator<Item = (u32, Host)>) {
-        if changes.len() * ANEW <= self.hosts.len() || !self.left_out.is_empty() {
-            changes.for_each(|(rank, host)| self.set(rank, host));
-            return;
+        let mut changed = Vec::with_capacity(changes.len());
+        for (rank, host) in changes {
+            let before = std::mem::replace(&mut self.hosts[rank as usize], host);
+            if before != host {
+                self.sums.take(&before);
+                self.sums.add(&host);
+                changed.push((rank, before));
+            }
         }
-        let mut hosts = std::mem::take(&mut self.hosts);
-        changes.for_each(|(rank, host)| hosts[rank as usize] = host);
-        *self = Self::of(self.tolerance, hosts);
-    }
-
-    fn set(&mut self, rank: u32, host: Host) {
-        let before = std::mem::replace(&mut self.hosts[rank as usize], host);
-        if before == host || self.left_out.contains(&rank) {
-            return;
-        }
-        let Self { tolerance, sums, .. } = self;
-        sums.take(&before);
-        sums.add(&host);
-        let cold_above = |host: &Host| tolerance.cold_above(host);
-        self.by_fullness.reorder(rank, before.fullness(), host.fullness());
-        self.by_peak.reorder(rank, before.peak(), host.peak());
-        self.by_largest.reorder(rank, before.largest, host.largest);
-        self.by_capacity.reorder(rank, before.capacity, host.capacity);
-        self.by_coldness.reorder(rank, cold_above(&before), cold_above(&host));
+        let (tolerance, hosts) = (self.tolerance, &self.hosts);
+        let follow = |rungs: &mut Rungs, figure: &dyn Fn(&Host) -> f64| {
+            rungs.follow(&changed, hosts, figure);
+        };
+        follow(&mut self.by_fullness, &Host::fullness);
+        follow(&mut self.by_peak, &Host::peak);
+        follow(&mut self.by_largest, &|host| host.largest);
+        follow(&mut self.by_capacity, &|host| host.capacity);
+        follow(&mut self.by_coldness, &|host| tolerance.cold_above(host));
     }
 
     /// As if it were not there.
@@ -196,6 +186,7 @@ mod tests {
                 shards,
                 variance,
                 largest: part * load,
+                largest_variance: 0.0,
             },
         )
     }

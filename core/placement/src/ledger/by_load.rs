@@ -35,7 +35,7 @@ impl ByLoad {
     }
 
     /// The lightest first.
-    pub(crate) fn shards(&self) -> impl ExactSizeIterator<Item = ShardIndex> {
+    pub(crate) fn shards(&self) -> impl DoubleEndedIterator<Item = ShardIndex> {
         self.0.iter().map(|&(.., shard)| shard)
     }
 

@@ -132,6 +132,7 @@ impl Executors {
             shards: tally.shards,
             variance: account.variance(),
             largest: account.largest(mean),
+            largest_variance: 0.0,
         }
     }
 

@@ -1,7 +1,5 @@
 //! Before a plan: what is kept is brought up to what is so.
 
-use std::collections::BTreeSet;
-
 use super::Ledger;
 use super::executors::Refreshed;
 use crate::standing::{Standing, Tolerance};
@@ -28,10 +26,16 @@ impl Ledger {
 
     /// A shard that nobody has measured counts as the mean, so hosts with one change
     /// with it.
-    fn follow(&self, standing: &mut Standing, changed: Vec<ExecutorIndex>, is_other_mean: bool) {
-        let mut changed: BTreeSet<ExecutorIndex> = changed.into_iter().collect();
+    fn follow(
+        &self,
+        standing: &mut Standing,
+        mut changed: Vec<ExecutorIndex>,
+        is_other_mean: bool,
+    ) {
         if is_other_mean {
             changed.extend(self.executors.guessed());
+            changed.sort_unstable();
+            changed.dedup();
         }
         let ranked = changed.into_iter().filter_map(|index| Some((self.rank(index)?, index)));
         let hosts: Vec<_> = ranked.map(|(rank, index)| (rank, self.host(index))).collect();

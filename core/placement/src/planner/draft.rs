@@ -9,6 +9,7 @@ mod standing;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ledger::{Count, Ledger, Measured};
+use crate::load::Ordered;
 use crate::measures::{Balance, Sum};
 use crate::placer::{Candidate, Tally};
 use crate::plan::{Move, Plan, Report};
@@ -153,6 +154,26 @@ impl<'a> Draft<'a> {
 
     pub(super) fn weight_of(&self, shard: ShardIndex) -> f64 {
         self.ledger.load(shard).unwrap_or(self.measured.mean)
+    }
+
+    /// What it counts for, and what breaks ties between it and others.
+    pub(super) fn weighed(&self, shard: ShardIndex) -> (Ordered, u64, ShardIndex) {
+        let view = self.ledger.shard(shard);
+        (Ordered(self.weight(&view)), view.key_hash, shard)
+    }
+
+    /// The largest shard that an executor has.
+    pub(super) fn largest_of(&self, executor: ExecutorIndex) -> Option<ShardIndex> {
+        let account = &self.ledger.accounts()[executor.0 as usize];
+        match account.by_load().filter(|_| !self.is_touched(executor)) {
+            Some(by_load) => by_load.shards().next_back(),
+            None => self.shards_of(executor).into_iter().max_by_key(|&it| self.weighed(it)),
+        }
+    }
+
+    /// How far noise alone may have taken the load of a shard, squared.
+    pub(super) fn variance(&self, shard: ShardIndex) -> f64 {
+        self.ledger.variance(shard)
     }
 
     /// What an unmeasured shard counts for.

@@ -10,6 +10,8 @@ pub(crate) struct Host {
     pub(crate) variance: f64,
     /// Its largest shard.
     pub(crate) largest: f64,
+    /// Of the largest shard alone, where that pins the host and somebody asked.
+    pub(crate) largest_variance: f64,
 }
 
 impl Host {

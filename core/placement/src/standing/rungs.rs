@@ -4,6 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::load::Ordered;
 
+use super::host::Host;
+
+/// If one host in so many goes elsewhere, the order is made anew.
+pub(super) const ANEW: usize = 8;
+
 /// Ranks from the least figure up; of equals, in order of rank.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Rungs(BTreeSet<(Ordered, u32)>);
@@ -17,10 +22,30 @@ impl Rungs {
         self.0.remove(&(Ordered(figure), rank));
     }
 
-    pub(crate) fn reorder(&mut self, rank: u32, before: f64, after: f64) {
-        if Ordered(before) != Ordered(after) {
-            self.remove(before, rank);
-            self.insert(after, rank);
+    /// Every host by that figure, by rank in `hosts`.
+    pub(super) fn of(hosts: &[Host], figure: &dyn Fn(&Host) -> f64) -> Self {
+        hosts.iter().map(figure).zip(0..).collect()
+    }
+
+    /// Puts hosts elsewhere that have changed; `before` is what they were.
+    pub(super) fn follow(
+        &mut self,
+        before: &[(u32, Host)],
+        hosts: &[Host],
+        figure: &dyn Fn(&Host) -> f64,
+    ) {
+        let step = |&(rank, ref host): &(u32, Host)| {
+            let (from, to) = (figure(host), figure(&hosts[rank as usize]));
+            (Ordered(from) != Ordered(to)).then_some((rank, from, to))
+        };
+        let steps: Vec<_> = before.iter().filter_map(step).collect();
+        if steps.len() * ANEW > hosts.len() {
+            *self = Self::of(hosts, figure);
+            return;
+        }
+        for (rank, from, to) in steps {
+            self.remove(from, rank);
+            self.insert(to, rank);
         }
     }
 

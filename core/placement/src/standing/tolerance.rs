@@ -30,9 +30,17 @@ impl Tolerance {
         self.least * level
     }
 
-    /// How far from the level that host may be, per unit of capacity.
+    /// How far from the level that host may be, per unit of capacity. What one must
+    /// carry that is surely above the level says nothing of the rest, which is what
+    /// it has too much: the noise of its largest shard does not count.
     pub(crate) fn of_host(&self, host: &Host, level: f64) -> f64 {
-        noise(host).max(self.least(level)).min(self.most * level)
+        let noise = match noise(host, host.variance) {
+            of_all if host.is_pinned(level) && host.fullness() - level > of_all => {
+                noise(host, (host.variance - host.largest_variance).max(0.0))
+            }
+            of_all => of_all,
+        };
+        noise.max(self.least(level)).min(self.most * level)
     }
 
     /// The level from which on that host is cold. This says the same as
@@ -40,14 +48,14 @@ impl Tolerance {
     /// kept in order of it.
     pub(crate) fn cold_above(&self, host: &Host) -> f64 {
         let fullness = host.fullness();
-        let noisy = fullness + noise(host);
+        let noisy = fullness + noise(host, host.variance);
         noisy.max(less(fullness, self.least)).min(less(fullness, self.most))
     }
 }
 
-/// Per unit of capacity.
-fn noise(host: &Host) -> f64 {
-    NOISE * host.variance.sqrt() / host.capacity
+/// Of so much variance, per unit of capacity.
+fn noise(host: &Host, variance: f64) -> f64 {
+    NOISE * variance.sqrt() / host.capacity
 }
 
 /// The level of which that is all but a part.
@@ -70,6 +78,25 @@ mod tests {
                 assert_eq!(is_cold, level > cold_above, "{host:?} at {level}");
             }
         }
+    }
+
+    #[test]
+    fn the_noise_of_a_shard_that_pins_its_host_hides_nothing_beside_it() {
+        let tolerance = Tolerance { least: 0.005, most: 0.25 };
+        let host = |load, largest| Host {
+            capacity: 1.0,
+            load,
+            largest,
+            variance: 0.01 + 1e-6,
+            largest_variance: 0.01,
+            ..Host::default()
+        };
+        // Six deviations of all are 0.6, of the rest 0.006.
+        let beside = tolerance.of_host(&host(20.5, 20.0), 10.0);
+        assert_eq!(beside, tolerance.least(10.0));
+        // It may not be above the level at all, or is one of many.
+        assert!(tolerance.of_host(&host(10.55, 10.05), 10.0) > 0.59);
+        assert!(tolerance.of_host(&host(20.5, 5.0), 10.0) > 0.59);
     }
 
     #[test]

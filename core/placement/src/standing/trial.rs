@@ -9,10 +9,10 @@ use std::iter;
 use crate::load::Ordered;
 use crate::sparse::Sparse;
 
+use super::Standing;
 use super::host::Host;
-use super::rungs::Rungs;
+use super::rungs::{ANEW, Rungs};
 use super::tolerance::Tolerance;
-use super::{ANEW, Standing};
 
 #[derive(Debug)]
 pub(crate) struct Trial {

@@ -39,7 +39,7 @@ impl<'a> Field<'a> {
         newcomers.into_iter().for_each(|rank| standing.leave_out(rank));
         let draft: &'a Draft<'a> = draft;
         let level = draft.bound_of(&standing).level;
-        Self {
+        let mut field = Self {
             draft,
             reach,
             level,
@@ -48,6 +48,19 @@ impl<'a> Field<'a> {
             hosts: Trial::new(standing, level, tried),
             shelves: Shelves::new(shelves, draft.open().len()),
             steps: Vec::new(),
+        };
+        field.look_at_pinned();
+        field
+    }
+
+    /// How noisy the shards are that pin their hosts.
+    fn look_at_pinned(&mut self) {
+        let pinned: Vec<u32> = self.hosts.pinned().collect();
+        for rank in pinned {
+            let largest = self.draft.largest_of(self.executor(rank));
+            let largest_variance = largest.map_or(0.0, |shard| self.draft.variance(shard));
+            let host = *self.host(rank);
+            self.hosts.change(rank, Host { largest_variance, ..host });
         }
     }
 
@@ -116,16 +129,16 @@ impl<'a> Field<'a> {
     }
 
     fn build_shelf(&self, rank: u32) -> Shelf {
-        let (mut books, mut largest_fixed) = (Vec::new(), 0.0_f64);
+        let (mut books, mut fixed) = (Vec::new(), None);
         for index in self.shards(rank) {
             let shard = self.draft.shard(index);
             if self.reach.includes(self.draft, index, &shard) {
                 books.push(self.book(index, &shard));
             } else {
-                largest_fixed = largest_fixed.max(self.draft.weight(&shard));
+                fixed = fixed.max(Some(self.draft.weighed(index)));
             }
         }
-        Shelf::new(books, largest_fixed)
+        Shelf::new(books, fixed)
     }
 
     fn rank(&self, executor: Option<ExecutorIndex>) -> Option<u32> {
@@ -164,8 +177,7 @@ impl<'a> Field<'a> {
     }
 
     fn shift(&mut self, leg: &Leg) {
-        let shard = self.draft.shard(leg.book.shard);
-        let variance = shard.load.map_or(0.0, |load| load.variance);
+        let variance = self.draft.variance(leg.book.shard);
         let from = *self.host(leg.from);
         self.change(
             leg.from,
@@ -187,8 +199,15 @@ impl<'a> Field<'a> {
     fn change(&mut self, rank: u32, change: impl FnOnce(&mut Shelf), host: Host) {
         let Some(shelf) = self.shelves.get_mut(rank) else { return };
         change(shelf);
-        let largest = shelf.largest_load();
-        self.hosts.change(rank, Host { largest, ..host });
+        let largest = shelf.largest_of_all();
+        self.hosts.change(
+            rank,
+            Host {
+                largest: largest.map_or(0.0, |(load, ..)| load.0),
+                largest_variance: largest.map_or(0.0, |(.., shard)| self.draft.variance(shard)),
+                ..host
+            },
+        );
     }
 
     pub(super) fn has_steps(&self) -> bool {

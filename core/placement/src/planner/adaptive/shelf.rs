@@ -1,9 +1,9 @@
 //! The shards that may leave a host, in order of load.
 
 use std::cell::RefCell;
-use std::cmp::Ordering;
 use std::sync::OnceLock;
 
+use crate::load::Ordered;
 use crate::view::ShardIndex;
 
 /// Room for the shelves of all hosts, by rank; empty between plans.
@@ -36,8 +36,11 @@ pub(super) struct Book {
 pub(crate) struct Shelf {
     books: Vec<Book>,
     /// The largest shard that must stay.
-    pub(super) largest_fixed: f64,
+    fixed: Option<Weighed>,
 }
+
+/// A shard by load, and what breaks ties.
+pub(super) type Weighed = (Ordered, u64, ShardIndex);
 
 impl Shelves {
     /// Room for that many. The slots must be empty.
@@ -70,14 +73,20 @@ impl Shelves {
 }
 
 impl Shelf {
-    pub(super) fn new(mut books: Vec<Book>, largest_fixed: f64) -> Self {
-        books.sort_unstable_by(Book::order);
-        Self { books, largest_fixed }
+    /// `fixed` is the largest shard that must stay.
+    pub(super) fn new(mut books: Vec<Book>, fixed: Option<Weighed>) -> Self {
+        books.sort_unstable_by_key(Book::weighed);
+        Self { books, fixed }
     }
 
-    /// The load of the largest shard on the host.
-    pub(super) fn largest_load(&self) -> f64 {
-        self.largest().map_or(0.0, |book| book.load).max(self.largest_fixed)
+    /// The largest shard on the host.
+    pub(super) fn largest_of_all(&self) -> Option<Weighed> {
+        self.largest().map(Book::weighed).max(self.fixed)
+    }
+
+    /// The load of the largest shard that must stay.
+    pub(super) fn largest_fixed(&self) -> f64 {
+        self.fixed.map_or(0.0, |(load, ..)| load.0)
     }
 
     pub(super) fn books(&self) -> &[Book] {
@@ -102,20 +111,19 @@ impl Shelf {
     }
 
     pub(super) fn insert(&mut self, book: Book) {
-        let place = self.books.partition_point(|other| other.order(&book).is_lt());
+        let place = self.books.partition_point(|other| other.weighed() < book.weighed());
         self.books.insert(place, book);
     }
 
     pub(super) fn remove(&mut self, book: &Book) {
-        if let Ok(place) = self.books.binary_search_by(|other| other.order(book)) {
+        if let Ok(place) = self.books.binary_search_by_key(&book.weighed(), Book::weighed) {
             self.books.remove(place);
         }
     }
 }
 
 impl Book {
-    fn order(&self, other: &Self) -> Ordering {
-        let by_load = self.load.total_cmp(&other.load);
-        by_load.then_with(|| (self.key_hash, self.shard).cmp(&(other.key_hash, other.shard)))
+    fn weighed(&self) -> Weighed {
+        (Ordered(self.load), self.key_hash, self.shard)
     }
 }

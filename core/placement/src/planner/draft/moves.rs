@@ -96,8 +96,11 @@ impl Draft<'_> {
     pub(in super::super) fn recount(&mut self) {
         let mean = self.measured.mean;
         for (executor, touched) in self.desk.touched.iter_mut() {
-            touched.tally = touched.count.tally(touched.count.load(), mean);
-            if !std::mem::replace(&mut touched.is_stale, true) {
+            let before = std::mem::replace(
+                &mut touched.tally,
+                touched.count.tally(touched.count.load(), mean),
+            );
+            if before != touched.tally && !std::mem::replace(&mut touched.is_stale, true) {
                 self.stale.push(ExecutorIndex(executor));
             }
         }

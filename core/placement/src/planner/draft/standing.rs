@@ -95,6 +95,7 @@ impl Draft<'_> {
         }
         let Tally { load, shards } = self.tally(executor);
         let capacity = self.capacity(executor);
-        Host { capacity, load, shards, variance: variance.value(), largest }
+        let variance = variance.value();
+        Host { capacity, load, shards, variance, largest, largest_variance: 0.0 }
     }
 }

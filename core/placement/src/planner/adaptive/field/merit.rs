@@ -54,7 +54,7 @@ impl Field<'_> {
         let (host, other) = (self.host(from), self.host(to));
         book.load > self.level * host.capacity
             && other.capacity <= host.capacity
-            && book.load > self.shelf(from).largest_fixed
+            && book.load > self.shelf(from).largest_fixed()
             && self.shelf(from).largest().is_some_and(|largest| largest.shard == book.shard)
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod criticality;
 pub mod policy;
+pub mod proposal;
 pub mod request;
 pub mod settings;
 pub mod shedder;

@@ -26,7 +26,7 @@ mod callers;
 mod check;
 mod endpoint;
 mod error;
-mod glob;
+pub(crate) mod glob;
 mod overrides;
 mod pattern;
 mod review;

@@ -38,6 +38,17 @@ pub(crate) struct Caller {
     pub(crate) known: bool,
 }
 
+/// Whose label it is.
+#[cfg(feature = "policy-sync")]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Told {
+    /// Of those without a name.
+    Unnamed,
+    Named,
+    /// Of all beyond the bound.
+    Others,
+}
+
 #[derive(Debug)]
 pub(crate) struct Callers {
     known: Mutex<Known>,
@@ -78,6 +89,16 @@ impl Default for Callers {
 impl Callers {
     pub(crate) fn unnamed(&self) -> Caller {
         Caller { index: UNNAMED, label: Arc::clone(&self.unnamed), known: true }
+    }
+
+    /// Whose label this is.
+    #[cfg(feature = "policy-sync")]
+    pub(crate) fn told(&self, label: &Arc<str>) -> Told {
+        match () {
+            () if Arc::ptr_eq(label, &self.unnamed) => Told::Unnamed,
+            () if Arc::ptr_eq(label, &self.other) => Told::Others,
+            () => Told::Named,
+        }
     }
 
     /// Those whom the policy names have a number, whoever came before them.

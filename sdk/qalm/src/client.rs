@@ -28,7 +28,6 @@ mod destination;
 mod error;
 mod figures;
 mod held;
-mod jitter;
 mod layer;
 mod replay;
 mod retry;

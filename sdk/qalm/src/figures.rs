@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-#[cfg(feature = "prometheus")]
+#[cfg(any(feature = "policy-sync", feature = "prometheus"))]
 pub(crate) use histogram::BOUNDS;
 pub(crate) use histogram::Histogram;
 pub(crate) use lane::{Event, LaneFigures};

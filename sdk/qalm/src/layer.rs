@@ -14,6 +14,8 @@ mod directory;
 mod drain;
 mod ending;
 mod endpoint;
+#[cfg(feature = "policy-sync")]
+mod following;
 mod future;
 mod holds;
 mod incoming;
@@ -49,6 +51,8 @@ pub use upload::UploadWatch;
 use crate::gate::Gate;
 #[cfg(feature = "policy-file")]
 use crate::policy_file::PolicyFileError;
+#[cfg(feature = "policy-sync")]
+use crate::policy_server;
 use protection::Protection;
 
 /// Puts QALM in front of a service. Clones, and everything that they wrap, share
@@ -89,6 +93,13 @@ impl QalmLayer {
     /// The gate behind the layer.
     pub fn gate(&self) -> &Gate {
         &self.protection.gate
+    }
+
+    /// How the service and the server of its policy stand, and tells of each change
+    /// from now on; `None`: its policy is not a server's.
+    #[cfg(feature = "policy-sync")]
+    pub fn policy_server(&self) -> Option<tokio::sync::watch::Receiver<policy_server::Status>> {
+        self.protection.policy.subscribe()
     }
 
     /// A service that shows what is going on, for an internal port.

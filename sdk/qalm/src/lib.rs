@@ -74,6 +74,9 @@
 //! # Ok(()) }
 //! ```
 //!
+//! Or the server has it: [`PolicyServer`] is told of it within a second of an edit,
+//! keeps it on disk, and reports what the service sees.
+//!
 //! # What holds
 //!
 //! - A request that is refused has not reached its handler: it may be retried.
@@ -110,11 +113,15 @@ mod handling;
 #[cfg(feature = "http")]
 pub mod headers;
 #[cfg(feature = "http")]
+mod jitter;
+#[cfg(feature = "http")]
 mod lane;
 #[cfg(feature = "http")]
 pub mod layer;
 #[cfg(feature = "policy-file")]
 pub mod policy_file;
+#[cfg(feature = "policy-sync")]
+pub mod policy_server;
 #[cfg(feature = "http")]
 mod sampler;
 #[cfg(feature = "http")]
@@ -128,3 +135,5 @@ pub use layer::{Qalm, QalmLayer};
 pub use plimsoll_shedding as shedding;
 #[cfg(feature = "policy-file")]
 pub use policy_file::{PolicyFile, PolicyFileError};
+#[cfg(feature = "policy-sync")]
+pub use policy_server::{PolicyServer, PolicyServerError};

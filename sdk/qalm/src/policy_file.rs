@@ -45,6 +45,20 @@ impl Loaded {
         Ok(Self { table, version: version(text), loaded_at: SystemTime::now() })
     }
 
+    /// The same, where a policy is in force already: a text that was emptied is a
+    /// mistake more often than a wish for defaults.
+    ///
+    /// # Errors
+    /// Those of [`Self::parse`], and an empty text.
+    pub fn edit(origin: &Path, text: &str) -> Result<Self, PolicyFileError> {
+        if text.trim().is_empty() {
+            let reason = "it has been emptied; for the defaults write enforcement = \"enforce\"";
+            let (path, reason) = (origin.to_owned(), reason.to_owned());
+            return Err(PolicyFileError::Whole { path, reason });
+        }
+        Self::parse(origin, text)
+    }
+
     /// The same from a file.
     ///
     /// # Errors
@@ -100,7 +114,7 @@ impl PolicyFile {
 }
 
 /// FNV-1a, 64 bits: known everywhere, and nobody attacks it here.
-fn version(text: &str) -> String {
+pub(crate) fn version(text: &str) -> String {
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });

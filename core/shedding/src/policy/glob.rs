@@ -4,7 +4,7 @@
 
 /// A text with wildcards, ready to match.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Glob {
+pub(crate) struct Glob {
     text: Box<str>,
     /// What stands between the stars; one piece: no star.
     pieces: Box<[Box<str>]>,
@@ -20,7 +20,7 @@ pub(super) struct Narrowness {
 
 impl Glob {
     /// Several stars in a row are one.
-    pub(super) fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         let mut single = String::with_capacity(text.len());
         for c in text.chars() {
             if c != '*' || !single.ends_with('*') {
@@ -49,7 +49,7 @@ impl Glob {
         }
     }
 
-    pub(super) fn matches(&self, name: &str) -> bool {
+    pub(crate) fn matches(&self, name: &str) -> bool {
         let (Some((first, rest)), Some(last)) = (self.pieces.split_first(), self.pieces.last())
         else {
             return false;

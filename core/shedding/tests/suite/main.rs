@@ -6,5 +6,6 @@
 mod edges;
 mod figures;
 mod interleavings;
+mod proposal;
 mod run_queue;
 mod simulation;

@@ -21,10 +21,10 @@ use super::destination::Destination;
 use super::error::{InvalidName, NotSent, Why};
 use super::figures::{ClientCounters, ClientFigures};
 use super::held::{Advice, Held};
-use super::jitter::Jitter;
 use super::stamp::stamp;
 use crate::context::Context;
 use crate::headers::Refused;
+use crate::jitter::Jitter;
 
 /// Puts a [`Client`] around a service: a tonic `Channel`, a hyper client, anything
 /// that takes `http::Request`.

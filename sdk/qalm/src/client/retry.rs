@@ -20,10 +20,10 @@ use tower_service::Service;
 use super::backoff;
 use super::budget::Budget;
 use super::figures::{RetryCounters, RetryFigures};
-use super::jitter::Jitter;
 use super::replay::Replayable;
 use crate::context::Context;
 use crate::headers::{BadHeaders, Incoming, Refused};
+use crate::jitter::Jitter;
 
 /// Repetitions for a second at least, where calls are too few to earn any.
 const FLOOR: f64 = 1.0;

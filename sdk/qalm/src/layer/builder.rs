@@ -11,6 +11,8 @@ use plimsoll_shedding::signal::SignalKind;
 
 use super::QalmLayer;
 use super::answer::ShedStatus;
+#[cfg(feature = "policy-sync")]
+use super::following::Following;
 use super::incoming::Cohorts;
 use super::protection::{AnswerSettings, Protection};
 use super::recent::Refusals;
@@ -20,6 +22,8 @@ use crate::gate::Gate;
 use crate::headers::BadHeaders;
 #[cfg(feature = "policy-file")]
 use crate::policy_file::{PolicyFile, PolicyFileError};
+#[cfg(feature = "policy-sync")]
+use crate::policy_server::{PolicyServer, PolicyServerError};
 use crate::sampler::Sampler;
 use crate::signals::{LagSignal, ResourceSignal};
 
@@ -103,6 +107,20 @@ impl QalmLayerBuilder {
     #[cfg(feature = "policy-file")]
     pub fn build_from_file(self, path: impl Into<PathBuf>) -> Result<QalmLayer, PolicyFileError> {
         Ok(self.with(PolicySource::File(PolicyFile::watch(path)?)))
+    }
+
+    /// With the policy of a server, which is followed from then on; until it has
+    /// sent one, what was kept, the policy file, or the default holds.
+    ///
+    /// # Errors
+    /// An address that is none, or a policy file that makes no sense. A server that
+    /// is away is no error: it is tried until it is there.
+    #[cfg(feature = "policy-sync")]
+    pub fn build_from_server(self, server: PolicyServer) -> Result<QalmLayer, PolicyServerError> {
+        let (following, follower) = Following::open(server)?;
+        let layer = self.with(PolicySource::Server(following));
+        follower.start(&layer.protection);
+        Ok(layer)
     }
 
     fn with(self, policy: PolicySource) -> QalmLayer {

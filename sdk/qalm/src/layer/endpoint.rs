@@ -83,6 +83,12 @@ impl Endpoint {
         &self.figures.name
     }
 
+    /// What the policy says of a caller.
+    #[cfg(feature = "policy-sync")]
+    pub(crate) fn classify(&self, caller: Option<&str>) -> Class {
+        self.rules.classify(caller)
+    }
+
     /// Never queued nor refused.
     pub(crate) fn is_bypassed(&self) -> bool {
         self.rules.own.is_bypassed()

@@ -123,21 +123,11 @@ impl Follower {
     fn look(&mut self) {
         match self.file.observe(read(&self.path)) {
             Step::Unchanged | Step::LookAgain => {}
-            Step::Changed(text) => match text.and_then(|text| self.load(&text)) {
+            Step::Changed(text) => match text.and_then(|text| Loaded::edit(&self.path, &text)) {
                 Ok(loaded) => self.accept(loaded),
                 Err(error) => self.refuse(error),
             },
         }
-    }
-
-    /// A file that was emptied is a mistake more often than a wish for defaults.
-    fn load(&self, text: &str) -> Result<Loaded, PolicyFileError> {
-        if text.trim().is_empty() {
-            let reason = "it has been emptied; for the defaults write enforcement = \"enforce\"";
-            let (path, reason) = (self.path.clone(), reason.to_owned());
-            return Err(PolicyFileError::Whole { path, reason });
-        }
-        Loaded::parse(&self.path, text)
     }
 
     fn accept(&self, loaded: Loaded) {

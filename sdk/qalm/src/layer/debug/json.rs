@@ -26,12 +26,17 @@ pub(super) fn document(picture: &Picture) -> String {
 }
 
 fn policy(it: &PolicyLine) -> String {
+    let server = it.server.as_ref();
     format!(
-        "{{\"version\":{},\"path\":{},\"age_seconds\":{},\"trouble\":{}}}",
+        "{{\"version\":{},\"path\":{},\"age_seconds\":{},\"trouble\":{},\"from\":{},\
+         \"revision\":{},\"server\":{}}}",
         string(&it.version),
         it.path.as_deref().map_or_else(null, string),
         it.age.map_or_else(null, |age| age.as_secs().to_string()),
         it.trouble.as_deref().map_or_else(null, string),
+        it.from.as_deref().map_or_else(null, string),
+        server.map_or_else(null, |it| it.revision.to_string()),
+        server.and_then(|it| it.connected.as_deref()).map_or_else(null, string),
     )
 }
 

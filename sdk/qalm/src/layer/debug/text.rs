@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plimsoll_shedding::Criticality;
 
-use super::picture::{Picture, PolicyLine};
+use super::picture::{Picture, PolicyLine, ServerLine};
 use crate::figures::{EndpointFigures, Event, Histogram, LaneFigures};
 use crate::gate::QueueStatus;
 use crate::layer::recent::Recent;
@@ -37,7 +37,7 @@ pub(super) fn page(picture: &Picture) -> String {
 
 fn policy(it: &PolicyLine) -> String {
     let mut text = format!("POLICY  {}", it.version);
-    if let Some(path) = &it.path {
+    if let Some(path) = it.path.as_ref().or(it.from.as_ref()) {
         // Writing to a string does not fail.
         let _ = write!(text, "  {path}");
     }
@@ -47,7 +47,20 @@ fn policy(it: &PolicyLine) -> String {
     if let Some(trouble) = &it.trouble {
         let _ = write!(text, "\n        NOT in force: {trouble}");
     }
+    if let Some(server) = &it.server {
+        text += &contact(server);
+    }
     text + "\n"
+}
+
+fn contact(it: &ServerLine) -> String {
+    let age = it.age.map_or(0, |age| age.as_secs());
+    match &it.connected {
+        Some(server) => {
+            format!("\nSERVER  {server}  revision {}  connected for {age} s", it.revision)
+        }
+        None => format!("\nSERVER  away for {age} s: what holds goes on  revision {}", it.revision),
+    }
 }
 
 fn line(queue: &QueueStatus) -> String {

@@ -49,5 +49,29 @@ pub(super) const POLICY_ERRORS: Metric =
 #[cfg(feature = "policy-file")]
 pub(super) const POLICY_IN_TROUBLE: Metric =
     metric("qalm_policy_in_trouble", "1 while what is in the policy file is not in force");
+#[cfg(feature = "policy-sync")]
+pub(super) const POLICY_CONNECTED: Metric =
+    metric("qalm_policy_server_connected", "1 while a policy server is connected");
+#[cfg(feature = "policy-sync")]
+pub(super) const POLICY_REVISION: Metric = metric(
+    "qalm_policy_revision",
+    "Revision of the server's policy in force; 0: what holds is not the server's",
+);
+#[cfg(feature = "policy-sync")]
+pub(super) const POLICY_AGE: Metric =
+    metric("qalm_policy_age_seconds", "How long the policy in force has been in force here");
+#[cfg(feature = "policy-sync")]
+pub(super) const POLICY_KEPT: Metric = metric(
+    "qalm_policy_kept",
+    "1 while the server's policy in force is on disk for the next start",
+);
+#[cfg(feature = "policy-sync")]
+pub(super) const POLICY_OBSERVATIONS: Metric =
+    metric("qalm_policy_observations", "Observations sent to the policy server");
+#[cfg(feature = "policy-sync")]
+pub(super) const POLICY_LEFT_OUT: Metric = metric(
+    "qalm_policy_observations_left_out",
+    "Observations put off since the policy server did not read",
+);
 pub(super) const BAD_HEADERS: Metric =
     metric("qalm_bad_headers", "Header values that could not be used, by header");

@@ -106,20 +106,64 @@ fn headers<S: Sink>(protection: &Protection, sink: &mut S) -> Result<(), S::Erro
     sink.metric(names::BAD_HEADERS, &samples)
 }
 
-#[cfg(feature = "policy-file")]
 fn policy<S: Sink>(protection: &Protection, sink: &mut S) -> Result<(), S::Error> {
-    let Some(status) = protection.policy.file_status() else { return Ok(()) };
-    let trouble = if status.trouble.is_some() { 1.0 } else { 0.0 };
-    let version = vec![("version", status.version.as_str())];
-    sink.metric(names::POLICY_INFO, &[(version, Value::Gauge(1.0))])?;
-    sink.metric(names::POLICY_LOADS, &[(Vec::new(), Value::Counter(status.loads))])?;
-    sink.metric(names::POLICY_ERRORS, &[(Vec::new(), Value::Counter(status.errors))])?;
-    sink.metric(names::POLICY_IN_TROUBLE, &[(Vec::new(), Value::Gauge(trouble))])
+    #[cfg(feature = "policy-sync")]
+    if let Some(status) = protection.policy.server_status() {
+        let in_force = InForce {
+            version: &status.version,
+            loads: status.loads,
+            errors: status.errors,
+            in_trouble: status.refused.is_some(),
+        };
+        in_force.walk(sink)?;
+        return server(&status, sink);
+    }
+    #[cfg(feature = "policy-file")]
+    if let Some(status) = protection.policy.file_status() {
+        let in_force = InForce {
+            version: &status.version,
+            loads: status.loads,
+            errors: status.errors,
+            in_trouble: status.trouble.is_some(),
+        };
+        in_force.walk(sink)?;
+    }
+    let _ = (protection, sink);
+    Ok(())
 }
 
-#[cfg(not(feature = "policy-file"))]
-fn policy<S: Sink>(_: &Protection, _: &mut S) -> Result<(), S::Error> {
-    Ok(())
+/// What is told of a policy wherever it comes from.
+#[cfg(feature = "policy-file")]
+struct InForce<'a> {
+    version: &'a str,
+    loads: u64,
+    errors: u64,
+    in_trouble: bool,
+}
+
+#[cfg(feature = "policy-file")]
+impl InForce<'_> {
+    fn walk<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
+        let version = vec![("version", self.version)];
+        sink.metric(names::POLICY_INFO, &[(version, Value::Gauge(1.0))])?;
+        sink.metric(names::POLICY_LOADS, &[(Vec::new(), Value::Counter(self.loads))])?;
+        sink.metric(names::POLICY_ERRORS, &[(Vec::new(), Value::Counter(self.errors))])?;
+        let trouble = Value::Gauge(f64::from(u8::from(self.in_trouble)));
+        sink.metric(names::POLICY_IN_TROUBLE, &[(Vec::new(), trouble)])
+    }
+}
+
+#[cfg(feature = "policy-sync")]
+fn server<S: Sink>(status: &crate::policy_server::Status, sink: &mut S) -> Result<(), S::Error> {
+    let mut one = |metric, value| sink.metric(metric, &[(Vec::new(), value)]);
+    let truth = |it: bool| Value::Gauge(f64::from(u8::from(it)));
+    let age = status.applied_at.elapsed().unwrap_or_default();
+    one(names::POLICY_CONNECTED, truth(status.server.is_some()))?;
+    one(names::POLICY_REVISION, Value::Gauge(status.revision as f64))?;
+    one(names::POLICY_AGE, Value::Gauge(age.as_secs_f64()))?;
+    one(names::POLICY_OBSERVATIONS, Value::Counter(status.observations))?;
+    one(names::POLICY_LEFT_OUT, Value::Counter(status.left_out))?;
+    status.is_kept.map_or(Ok(()), |is_kept| one(names::POLICY_KEPT, truth(is_kept)))
 }
 
 fn state(state: State) -> f64 {

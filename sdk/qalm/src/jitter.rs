@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// SplitMix64 (Steele, Lea, Flood 2014): one addition shared by all threads.
 #[derive(Debug)]
-pub(super) struct Jitter(AtomicU64);
+pub(crate) struct Jitter(AtomicU64);
 
 impl Default for Jitter {
     fn default() -> Self {
@@ -15,12 +15,12 @@ impl Default for Jitter {
 }
 
 impl Jitter {
-    pub(super) fn seeded(seed: u64) -> Self {
+    pub(crate) fn seeded(seed: u64) -> Self {
         Self(AtomicU64::new(seed))
     }
 
     /// Evenly from 0 up to, not including, 1.
-    pub(super) fn next(&self) -> f64 {
+    pub(crate) fn next(&self) -> f64 {
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
         let mut z = self.0.fetch_add(GOLDEN, Ordering::Relaxed).wrapping_add(GOLDEN);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

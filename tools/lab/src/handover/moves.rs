@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use tonic::transport::Channel;
 
 use super::Load;
-use super::service::{Host, Plan};
+use super::service::{Host, Plan, counted_at_rest};
 use super::traffic::{Outcome, Traffic};
 use crate::figures::Figure;
 use crate::measure::{Latencies, Percentiles};
@@ -63,7 +63,8 @@ pub(super) async fn measure(load: Load) -> Result<Vec<Figure>> {
     }
     tokio::time::sleep(QUIET).await;
     let outcome = traffic.stop().await?;
-    let counted = hosts.iter().map(Host::counted).sum();
+    // The planner may be about to fill the host that was emptied last.
+    let counted = counted_at_rest(&hosts, load.shards).await?;
     let held = spectator.stats().held;
     drop(hosts);
     laboratory.server.stop().await;

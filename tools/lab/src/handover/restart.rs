@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::Load;
-use super::service::{Counts, Host, Plan};
+use super::service::{Counts, Host, Plan, counted_at_rest};
 use super::traffic::{Outcome, Traffic};
 use crate::figures::Figure;
 use crate::setup::{Laboratory, fixed, ids};
@@ -72,7 +72,7 @@ pub(super) async fn measure(load: Load, kind: Kind) -> Result<Vec<Figure>> {
     until_calm(&namespace).await?;
     let moved = Moved { during: forced, in_all: moves(&namespace).await? - before };
     let outcome = traffic.stop().await?;
-    let counted = hosts.iter().map(Host::counted).sum();
+    let counted = counted_at_rest(hosts.make_contiguous(), load.shards).await?;
     drop(hosts);
     laboratory.server.stop().await;
     Ok(vec![figure(kind, load, &outcome, counted, moved)])

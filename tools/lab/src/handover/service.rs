@@ -1,4 +1,5 @@
-//! The service: a counter a shard, which is handed over with the shard.
+//! The service: a counter a shard, which is handed over with the shard, and is on
+//! no host while it is on its way.
 
 use std::collections::BTreeMap;
 use std::future::IntoFuture;
@@ -17,9 +18,14 @@ use plimsoll_server::clock::Clock;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::setup::Began;
+
+/// How long shards may be on their way, and how often they are looked for.
+const PATIENCE: Duration = Duration::from_secs(20);
+const LOOK: Duration = Duration::from_millis(1);
 
 /// Counts by shard, of the shards that are here.
 pub(super) type Counts = Arc<Mutex<BTreeMap<String, u64>>>;
@@ -76,8 +82,7 @@ impl Host {
         Ok(Self { executor, counts, over, serving })
     }
 
-    /// What is counted here.
-    pub(super) fn counted(&self) -> u64 {
+    fn counted(&self) -> u64 {
         self.counts.lock().values().sum()
     }
 
@@ -99,6 +104,34 @@ impl Host {
         self.over.cancel();
         self.serving.await.context("the service of a host ended badly")
     }
+}
+
+/// What is counted on all hosts, as of a moment at which each of so many shards ran
+/// on one of them.
+pub(super) async fn counted_at_rest(hosts: &[Host], shards: u64) -> Result<u64> {
+    let look = async {
+        loop {
+            if let Some(counted) = counted_if_at_rest(hosts, shards) {
+                return counted;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    timeout(PATIENCE, look).await.context("some shards run nowhere")
+}
+
+/// A shard that runs under the same grant before and after has been there all the
+/// time, and its count with it.
+fn counted_if_at_rest(hosts: &[Host], shards: u64) -> Option<u64> {
+    let before = running(hosts);
+    let counted = hosts.iter().map(Host::counted).sum();
+    let all: usize = before.iter().map(Vec::len).sum();
+    (all as u64 == shards && before == running(hosts)).then_some(counted)
+}
+
+/// What runs on each host, and under which generations.
+fn running(hosts: &[Host]) -> Vec<Vec<Shard>> {
+    hosts.iter().map(|host| host.executor.shards()).collect()
 }
 
 /// The side of requests.
@@ -172,5 +205,48 @@ impl Counting {
     fn read(&self, shard: &str) -> u64 {
         let disk = self.disk.as_ref();
         disk.and_then(|disk| disk.lock().get(shard).copied()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_server::config::StoreKind;
+
+    use super::*;
+    use crate::setup::{Laboratory, fixed, ids};
+
+    const SHARDS: u64 = 60;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_count_misses_no_shard_that_is_on_its_way() {
+        let laboratory = Laboratory::start(StoreKind::File).await.unwrap();
+        let owners = ids(2);
+        let namespace = laboratory.create(fixed("count", SHARDS, &owners)).await.unwrap();
+        let (began, _begun) = mpsc::unbounded_channel();
+        let plan = Plan {
+            url: laboratory.url(),
+            namespace: "count".to_owned(),
+            work: Duration::ZERO,
+            clock: namespace.clock,
+            began,
+            disk: None,
+        };
+        let mut hosts = Vec::new();
+        for id in &owners {
+            hosts.push(Host::start(&plan, id, "1").await.unwrap());
+        }
+        assert_eq!(counted_at_rest(&hosts, SHARDS).await.unwrap(), 0);
+        for host in &hosts {
+            host.counts.lock().values_mut().for_each(|count| *count = 1);
+        }
+        let executor = hosts[0].executor.clone();
+        let leaving = tokio::spawn(async move { executor.leave().await });
+        while !leaving.is_finished() {
+            assert_eq!(counted_at_rest(&hosts, SHARDS).await.unwrap(), SHARDS);
+            tokio::task::yield_now().await;
+        }
+        leaving.await.unwrap().unwrap();
+        assert_eq!((hosts[0].shards(), hosts[0].counted()), (0, 0));
+        assert_eq!(counted_at_rest(&hosts, SHARDS).await.unwrap(), SHARDS);
     }
 }

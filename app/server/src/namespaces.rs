@@ -19,6 +19,7 @@ use plimsoll_ownership::record::{NamespaceRecord, Stored};
 use plimsoll_ownership::settings;
 use plimsoll_placement::time::Time;
 use plimsoll_store::{Error as StoreError, Store};
+use plimsoll_wire::v1;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
@@ -65,8 +66,8 @@ pub struct Namespaces {
 pub enum Start {
     /// From the records.
     Cold(Origin),
-    /// From what the last leader handed over.
-    Warm(Box<HandoverState>),
+    /// From what the last leader handed over, and what it had to tell.
+    Warm { state: Box<HandoverState>, history: Vec<v1::Event> },
 }
 
 type Led = Arc<RwLock<BTreeMap<Arc<str>, Arc<NamespaceHandle>>>>;
@@ -357,11 +358,12 @@ impl Namespaces {
     ) -> Result<(), Error> {
         let listed = self.listing.add(record);
         let event = self.led_event(&start, &won);
-        let namespace = self.machine(record, stored, start)?;
+        let (namespace, history) = self.machine(record, stored, start)?;
         let pacing = Pacing::of(&namespace);
         let around = self.surroundings(record, won);
         let (driver, handle) = Driver::new(namespace, listed.board.clone(), around, pacing);
         let handle = Arc::new(handle);
+        handle.history.continues(history);
         if let Some(event) = event {
             self.metrics.of_namespace(&record.name).count(event.what);
             handle.history.push(event);
@@ -379,7 +381,7 @@ impl Namespaces {
     /// For the history; a server that is alone has nothing to tell.
     fn led_event(&self, start: &Start, won: &Won) -> Option<Event> {
         let how = match start {
-            Start::Warm(_) => "with all that the last leader knew",
+            Start::Warm { .. } => "with all that the last leader knew",
             Start::Cold(Origin::New) => "it was made a moment ago",
             Start::Cold(_) => "from the records: executors get a full lease to be heard",
         };
@@ -399,12 +401,16 @@ impl Namespaces {
         record: &NamespaceRecord,
         stored: Stored,
         start: Start,
-    ) -> Result<Namespace, settings::Error> {
+    ) -> Result<(Namespace, Vec<v1::Event>), settings::Error> {
         let (now, epoch_ms) = (self.clock.now(), self.clock.epoch_ms());
-        match start {
-            Start::Warm(state) => Namespace::take_over(now, epoch_ms, record, stored, *state),
-            Start::Cold(origin) => Namespace::new(now, epoch_ms, record, stored, origin),
-        }
+        Ok(match start {
+            Start::Warm { state, history } => {
+                (Namespace::take_over(now, epoch_ms, record, stored, *state)?, history)
+            }
+            Start::Cold(origin) => {
+                (Namespace::new(now, epoch_ms, record, stored, origin)?, Vec::new())
+            }
+        })
     }
 
     fn surroundings(&self, record: &NamespaceRecord, won: Won) -> Surroundings {

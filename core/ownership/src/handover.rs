@@ -4,7 +4,7 @@
 //! Clocks of two servers have nothing in common, so every time is a span: how
 //! long ago, or how long still, when it was written. Questions that wait for an
 //! answer do not travel (they are asked again), nor do loads that are not
-//! smoothed yet, nor what owners hand to the next ones.
+//! smoothed yet.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use std::time::Duration;
 use plimsoll_placement::plan::MoveReason;
 
 use crate::action::RevokeReason;
+use crate::message::State;
 
 /// Everything that the next leader needs beside the records.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,6 +26,11 @@ pub struct HandoverState {
     pub suspects: Vec<(Arc<str>, Vec<Arc<str>>)>,
     /// How much longer nothing is moved since many fell silent together.
     pub mass_failure_for: Option<Duration>,
+    /// How much longer a leader before the one that hands over may go on telling what
+    /// it knew.
+    pub overlap_for: Option<Duration>,
+    /// A reset is to be carried out then.
+    pub reset_after: bool,
 }
 
 /// One executor.
@@ -83,7 +89,10 @@ pub struct ShardState {
     pub move_cost: Option<f64>,
     /// A unary owner has reported it since it was granted.
     pub reported_running: bool,
+    /// A leader before the one that hands over may yet tell its owner of it.
+    pub inherited: bool,
     pub failure: Option<FailureState>,
+    pub legacy: Option<LegacyState>,
 }
 
 /// Where a shard is between two owners.
@@ -124,4 +133,23 @@ pub struct FailureState {
     pub count: u32,
     pub retry_in: Duration,
     pub error: String,
+}
+
+/// What the owner before left for the next one.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LegacyState {
+    /// The owner before.
+    pub from: Arc<str>,
+    pub state: Option<State>,
+    /// Of the grant that brings it; `None`: there is none yet.
+    pub generation: Option<u64>,
+    /// How many bytes of state were too much to be handed over; 0: none.
+    pub lost: u64,
+}
+
+impl LegacyState {
+    /// Leaves the state behind, and says so.
+    pub fn lose(&mut self) {
+        self.lost += self.state.take().map_or(0, |state| state.len() as u64);
+    }
 }

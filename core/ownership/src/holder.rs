@@ -28,6 +28,7 @@
 
 mod held;
 mod lease;
+mod legacy;
 mod link;
 mod message;
 mod orders;
@@ -45,6 +46,7 @@ use plimsoll_placement::time::Time;
 use crate::message::{MAX_STATE_BYTES, State};
 use held::{Held, Phase};
 use lease::Lease;
+use legacy::Legacies;
 use link::Link;
 pub use message::{
     Action, FarewellReason, Finish, Holding, Incoming, Outgoing, Pace, Revocation, StopReason,
@@ -58,7 +60,8 @@ pub struct Settings {
     /// The lease ends here one part in so many before it ends at the server: 5
     /// leaves a fifth unused. 0 leaves nothing unused.
     pub margin_divisor: u32,
-    /// How long a welcome or a farewell may take.
+    /// How long a welcome or a farewell may take; a welcome, no longer than the last
+    /// lease was to be used.
     pub patience: Duration,
 }
 
@@ -78,6 +81,7 @@ pub struct Holder {
     /// What is being made ready, or is ready, for a grant to come.
     preparing: BTreeMap<Arc<str>, Preparing>,
     intent: Intent,
+    legacies: Legacies,
     /// Shards said to have stopped since the hello, up to which generation: the
     /// welcome that answers it may name them all the same.
     stopped_since_hello: BTreeMap<Arc<str>, u64>,
@@ -112,6 +116,7 @@ impl Holder {
             shards: BTreeMap::new(),
             preparing: BTreeMap::new(),
             intent: Intent::Serve,
+            legacies: Legacies::default(),
             stopped_since_hello: BTreeMap::new(),
             sequence: 0,
             actions: VecDeque::new(),
@@ -128,6 +133,7 @@ impl Holder {
         self.stopped_since_hello.clear();
         self.link = Link::Greeting { hello_sent: now };
         self.send(Outgoing::Hello { running: self.holdings() });
+        self.say_legacies();
         if matches!(self.intent, Intent::Leave | Intent::Part { returning: false }) {
             self.send(Outgoing::Leaving);
         }
@@ -184,6 +190,9 @@ impl Holder {
         self.shards.remove(&shard);
         if stop.tells {
             let state = state.filter(|state| is_latest && state.len() <= MAX_STATE_BYTES);
+            if let Some(state) = state.clone() {
+                self.leave_legacy(&shard, stop.confirms, state);
+            }
             self.confirm(shard, stop.confirms, state);
         }
         if let Some(grant) = stop.waiting {

@@ -28,6 +28,7 @@ mod inspect;
 mod legacy;
 mod liveness;
 mod orders;
+mod overlap;
 mod placing;
 mod planning;
 mod preparing;
@@ -120,6 +121,10 @@ pub struct Namespace {
     recovering_until: Option<Time>,
     /// Since when it is led by somebody who knows its past from the records only.
     led_blindly_since: Option<Time>,
+    /// Until then the leader before may go on telling what it knew.
+    overlap_until: Option<Time>,
+    /// What is inherited is to be revoked then.
+    reset_in_overlap: bool,
     /// While recovering: believe executors about shards that nobody owns.
     adopting: bool,
     /// The first executors have just come: wait for the others.
@@ -165,13 +170,15 @@ impl Namespace {
     fn next_deadline(&self) -> Time {
         let due = self.next_cycle.min(self.next_expiry);
         let gathered = self.gathering.map(|gathering| gathering.until);
-        let others = [self.recovering_until, gathered, self.preparations.next_timeout()];
+        let prepared = self.preparations.next_timeout();
+        let others = [self.recovering_until, self.overlap_until, gathered, prepared];
         others.into_iter().flatten().fold(due, Time::min)
     }
 
     /// Lets time pass.
     pub fn handle_timeout(&mut self, now: Time) {
         self.forgive_own_stall(now);
+        self.end_overlap(now);
         self.end_recovery(now);
         self.end_gathering(now);
         self.bury_the_silent(now);

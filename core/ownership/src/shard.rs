@@ -23,6 +23,8 @@ pub(crate) struct Shard {
     pub(crate) is_noted: bool,
     /// A unary owner has reported it since it was granted.
     pub(crate) reported_running: bool,
+    /// The leader before granted it and may yet tell its owner so.
+    pub(crate) inherited: bool,
     pub(crate) phase: Phase,
     pub(crate) because: Because,
     /// Of the last grant; 0: never granted.
@@ -126,6 +128,7 @@ impl Shard {
             drained: false,
             is_noted: false,
             reported_running: false,
+            inherited: false,
             phase: Phase::Unowned,
             because: Because::Restored,
             generation: 0,

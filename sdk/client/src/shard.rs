@@ -34,8 +34,10 @@ impl Shard {
     }
 
     /// At its start: what [`hand_over`](Shards::hand_over) of the owner before
-    /// returned. `None` also where there should be some: it is kept in memory only,
-    /// so a crash of either owner or of the server loses it.
+    /// returned, and never anything older. `None` also where there should be some:
+    /// it is kept in memory only. It is lost with either owner, with a server that
+    /// dies, with the connection of this executor while the grant is under way, and
+    /// with a start that fails.
     pub fn state(&self) -> Option<&[u8]> {
         self.state.as_deref()
     }

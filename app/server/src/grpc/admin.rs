@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use plimsoll_ownership::event::Event;
 use plimsoll_ownership::namespace::{Namespace, Order, Planned};
 use plimsoll_ownership::record::DrainRecord;
 use plimsoll_placement::policy::{Mode, Policy};
@@ -16,6 +15,7 @@ use tonic::{Request, Response, Status};
 
 use super::support::{gone, invalid};
 use super::{Services, describe, validate};
+use crate::history::timestamp;
 use crate::namespaces::{Error as NamespaceError, NewNamespace};
 
 /// Events shown if the caller names no number.
@@ -166,11 +166,7 @@ impl AdminService for Services {
         let events = async {
             let handle = self.namespace(&namespace)?;
             let limit = if limit == 0 { EVENTS } else { limit } as usize;
-            let fits =
-                |event: &Event| shard_key.is_empty() || event.shard.as_deref() == Some(&shard_key);
-            let newest = handle.history.newest(limit, fits);
-            let epoch_ms = handle.clock.epoch_ms();
-            let events = newest.into_iter().map(|event| wire_event(epoch_ms, event)).collect();
+            let events = handle.history.told(handle.clock.epoch_ms(), limit, &shard_key);
             Ok(v1::HistoryResponse { events })
         };
         self.counted("History", events).await
@@ -338,23 +334,11 @@ fn explain(now: Time, namespace: &Namespace, key: &str) -> Option<v1::ExplainSha
         owner: it.owner.map(|owner| owner.to_string()).unwrap_or_default(),
         generation: it.generation,
         smoothed_load: it.smoothed_load,
-        owned_since: Some(describe::timestamp(namespace.wall_ms(it.since))),
+        owned_since: Some(timestamp(namespace.wall_ms(it.since))),
         because: it.because,
         outlook: it.outlook,
         drain: it.drain.map(|drain| describe::drain(key, &drain, String::new())),
     })
-}
-
-fn wire_event(epoch_ms: u64, event: Event) -> v1::Event {
-    let text = |name: Option<Arc<str>>| name.map(|name| name.to_string()).unwrap_or_default();
-    v1::Event {
-        at: Some(describe::timestamp(epoch_ms + event.at.as_nanos() / 1_000_000)),
-        kind: event.what.as_str().to_owned(),
-        shard_key: text(event.shard),
-        executor_id: text(event.executor),
-        generation: event.generation,
-        detail: event.detail.into_owned(),
-    }
 }
 
 fn get_loads(now: Time, it: &Namespace, request: &v1::GetLoadsRequest) -> v1::GetLoadsResponse {

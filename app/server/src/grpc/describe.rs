@@ -10,19 +10,14 @@ use plimsoll_placement::time::Time;
 use plimsoll_wire::{sharddistributor as go, v1};
 use prost_types::Timestamp;
 
+use crate::history::timestamp;
+
 /// A type of namespace and the number of its shards; 0 for any number.
 pub(crate) fn kind(kind: Kind) -> (&'static str, u32) {
     match kind {
         Kind::Fixed { shards } => ("fixed", shards),
         Kind::Ephemeral => ("ephemeral", 0),
     }
-}
-
-pub(super) fn timestamp(millis: u64) -> Timestamp {
-    let seconds = i64::try_from(millis / 1000).unwrap_or(i64::MAX);
-    // Below 1,000,000,000: it fits.
-    let nanos = (millis % 1000) as i32 * 1_000_000;
-    Timestamp { seconds, nanos }
 }
 
 pub(super) fn millis(at: &Timestamp) -> u64 {

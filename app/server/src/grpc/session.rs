@@ -26,6 +26,9 @@ const HELLO_WITHIN: Duration = Duration::from_secs(10);
 const UNREAD: usize = 1024;
 /// Messages on their way to the connection.
 const WRITING: usize = 16;
+/// The longest state that shares a message with others, in bytes: together, longer
+/// ones could be more than an executor accepts.
+const SHARES: usize = 256;
 
 type Written = Result<v1::SessionResponse, Status>;
 
@@ -204,13 +207,15 @@ fn beat_event(beat: v1::Beat) -> Result<SessionEvent, Status> {
     })
 }
 
-/// A batch as messages: grants that follow each other share one, revocations and
-/// preparations too.
+/// A batch as messages: grants that follow each other share one, unless they bring
+/// long states; revocations and preparations too.
 fn messages(batch: Vec<Tell>) -> Vec<v1::SessionResponse> {
     let mut messages: Vec<ToExecutor> = Vec::with_capacity(batch.len());
-    for next in batch.into_iter().map(message) {
+    for next in batch.into_iter().flat_map(long_states_apart).map(message) {
         match (messages.last_mut(), next) {
-            (Some(ToExecutor::Granted(last)), ToExecutor::Granted(next)) => {
+            (Some(ToExecutor::Granted(last)), ToExecutor::Granted(next))
+                if next.grants.iter().all(|grant| !is_long(&grant.state)) =>
+            {
                 last.grants.extend(next.grants);
             }
             (Some(ToExecutor::Revoked(last)), ToExecutor::Revoked(next)) => {
@@ -223,6 +228,21 @@ fn messages(batch: Vec<Tell>) -> Vec<v1::SessionResponse> {
         }
     }
     messages.into_iter().map(|it| v1::SessionResponse { message: Some(it) }).collect()
+}
+
+/// What a welcome grants with a long state follows it: nobody runs it yet.
+fn long_states_apart(tell: Tell) -> Vec<Tell> {
+    let Tell::Welcome { lease, beat, lease_end, grants, preparations } = tell else {
+        return vec![tell];
+    };
+    let long = |grant: &Grant| grant.state.as_deref().is_some_and(is_long);
+    let (apart, grants): (Vec<_>, Vec<_>) = grants.into_iter().partition(long);
+    let welcome = Tell::Welcome { lease, beat, lease_end, grants, preparations };
+    std::iter::once(welcome).chain(apart.into_iter().map(Tell::Granted)).collect()
+}
+
+fn is_long(state: &[u8]) -> bool {
+    state.len() > SHARES
 }
 
 fn message(tell: Tell) -> ToExecutor {
@@ -298,4 +318,56 @@ fn reason(why: Farewell) -> v1::farewell::Reason {
 
 fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_ownership::message::MAX_STATE_BYTES;
+    use plimsoll_wire::MAX_MESSAGE_BYTES;
+    use prost::Message;
+
+    use super::*;
+
+    #[test]
+    fn states_that_come_together_are_never_more_than_a_message_may_be() {
+        let batch: Vec<_> = (0..64).map(|shard| granted(shard, MAX_STATE_BYTES)).collect();
+        let messages = messages(batch);
+        assert!(messages.iter().all(|message| message.encoded_len() <= MAX_MESSAGE_BYTES));
+        let grants = messages.into_iter().filter_map(|it| match it.message {
+            Some(ToExecutor::Granted(granted)) => Some(granted.grants.len()),
+            _ => None,
+        });
+        assert_eq!(grants.sum::<usize>(), 64);
+    }
+
+    #[test]
+    fn long_states_follow_a_welcome_in_messages_of_their_own() {
+        let grants = (0..64).map(|shard| grant_of(shard, MAX_STATE_BYTES)).collect();
+        let second = Duration::from_secs(1);
+        let welcome = Tell::Welcome {
+            lease: second,
+            beat: second,
+            lease_end: LeaseEnd::Stop,
+            grants,
+            preparations: Vec::new(),
+        };
+        let messages = messages(vec![welcome]);
+        assert_eq!(messages.len(), 65);
+        assert!(messages.iter().all(|message| message.encoded_len() <= MAX_MESSAGE_BYTES));
+        assert!(matches!(messages[0].message, Some(ToExecutor::Welcome(_))));
+    }
+
+    #[test]
+    fn grants_with_short_states_share_a_message() {
+        assert_eq!(messages((0..100).map(|shard| granted(shard, shard)).collect()).len(), 1);
+    }
+
+    fn granted(shard: usize, bytes: usize) -> Tell {
+        Tell::Granted(grant_of(shard, bytes))
+    }
+
+    fn grant_of(shard: usize, bytes: usize) -> Grant {
+        let state = Some(Arc::from(vec![7; bytes]));
+        Grant { state, ..Grant::new(shard.to_string(), 1) }
+    }
 }

@@ -11,6 +11,7 @@ use plimsoll_store::EtcdError;
 use plimsoll_wire::MAX_MESSAGE_BYTES;
 use plimsoll_wire::v1;
 use plimsoll_wire::v1::peer_service_client::PeerServiceClient;
+use prost::Message;
 use tonic::{Request, Status};
 
 use super::{Servers, TOUCH};
@@ -37,12 +38,14 @@ impl Servers {
         let begun = self.clock.now();
         // A driver that has ended has told the elector.
         let Ok(HandOut { state, until }) = handle.hand_out().await else { return };
-        let request = v1::TakeOverRequest {
+        let mut request = v1::TakeOverRequest {
             namespace: namespace.to_string(),
             server: self.elector.me.to_string(),
             epoch: epoch.0,
             state: Some((&state).into()),
+            history: handle.history.to_hand_over(self.clock.epoch_ms()),
         };
+        make_room(&mut request);
         let answer = tokio::time::timeout(HAND_OVER_WITHIN, self.call_to_take_over(to, request));
         match answer.await.unwrap_or_else(|_| Err(Status::deadline_exceeded("no answer"))) {
             Ok(_) => {
@@ -99,10 +102,11 @@ impl Servers {
     ) -> Result<v1::TakeOverResponse, Status> {
         let namespace: Arc<str> = request.namespace.as_str().into();
         self.check_key(key, &request.server).await?;
-        let state = request.state.unwrap_or_default();
+        let (state, history) = (request.state.unwrap_or_default(), request.history);
         let state = state
             .try_into()
             .map_err(|it: plimsoll_wire::NotUnderstood| Status::invalid_argument(it.to_string()))?;
+        let state = Box::new(state);
         if !self.elector.invited(&namespace) {
             return Err(Status::failed_precondition("this server cannot take it now"));
         }
@@ -118,7 +122,7 @@ impl Servers {
             }
         };
         let epoch = won.epoch;
-        match self.namespaces.take(&namespace, won, Start::Warm(Box::new(state))).await {
+        match self.namespaces.take(&namespace, won, Start::Warm { state, history }).await {
             Ok(()) => {
                 tracing::info!(%namespace, %epoch, from = %request.server, "taken over");
                 self.show_leaders();
@@ -152,5 +156,50 @@ impl Servers {
             (Some(key), Some(known)) if *key == *known => Ok(()),
             _ => Err(Status::permission_denied("only servers of this cluster may call this")),
         }
+    }
+}
+
+/// Leaves behind what is least needed if it would be more than a message may be: first
+/// the history, then the states that owners leave to the next ones.
+fn make_room(request: &mut v1::TakeOverRequest) {
+    if request.encoded_len() > MAX_MESSAGE_BYTES {
+        request.history.clear();
+    }
+    if request.encoded_len() > MAX_MESSAGE_BYTES {
+        let shards = request.state.iter_mut().flat_map(|state| &mut state.shards);
+        for legacy in shards.filter_map(|shard| shard.legacy.as_mut()) {
+            legacy.lost += legacy.state.take().map_or(0, |state| state.len() as u64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_wire::v1::HandedShard;
+    use plimsoll_wire::v1::handed_shard::Legacy;
+
+    use super::*;
+
+    fn request(states: usize) -> v1::TakeOverRequest {
+        let legacy = Legacy { state: Some(vec![7; 1024 * 1024]), ..Legacy::default() };
+        let shard = HandedShard { legacy: Some(legacy), ..HandedShard::default() };
+        let state = v1::HandoverState { shards: vec![shard; states], ..Default::default() };
+        let event = v1::Event { detail: "x".repeat(1024 * 1024), ..Default::default() };
+        v1::TakeOverRequest { state: Some(state), history: vec![event], ..Default::default() }
+    }
+
+    #[test]
+    fn what_is_more_than_a_message_may_be_stays_behind_least_needed_first() {
+        let kept = |states| {
+            let mut request = request(states);
+            make_room(&mut request);
+            assert!(request.encoded_len() <= MAX_MESSAGE_BYTES);
+            let shards = request.state.unwrap_or_default().shards;
+            let lost: u64 =
+                shards.iter().filter_map(|it| it.legacy.as_ref()).map(|it| it.lost).sum();
+            (request.history.len(), lost)
+        };
+        assert_eq!((kept(10), kept(63)), ((1, 0), (0, 0)));
+        assert_eq!(kept(64), (0, 64 * 1024 * 1024));
     }
 }

@@ -163,6 +163,7 @@ async fn a_stranger_cannot_take_a_namespace() {
             server: elector.me.to_string(),
             epoch,
             state: Some(v1::HandoverState::default()),
+            history: Vec::new(),
         });
         if let Some(key) = key {
             request.metadata_mut().insert("plimsoll-server-key", key.parse().unwrap());

@@ -9,6 +9,7 @@ mod etcd;
 mod executor;
 mod figures;
 mod fleet;
+mod handed;
 mod leaderships;
 mod process;
 mod returning;

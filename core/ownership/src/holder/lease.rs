@@ -71,6 +71,11 @@ impl Lease {
         self.proven.filter(|_| !self.outlived).map(|sent| sent + self.usable)
     }
 
+    /// How much of a lease may be used; `None`: no server has told it yet.
+    pub(super) fn usable(&self) -> Option<Duration> {
+        (!self.usable.is_zero()).then_some(self.usable)
+    }
+
     /// Whether shards may run.
     pub(super) fn holds(&self, now: Time) -> bool {
         let keeps = self.at_end == LeaseEnd::Keep;

@@ -12,7 +12,8 @@ pub struct Holding {
     pub shard: Arc<str>,
     /// The generation it was last granted under.
     pub generation: u64,
-    /// Its stop is under way: it can no longer be kept.
+    /// It can no longer be kept: its stop is under way, or has ended and is told
+    /// once more after the hello, since the state that it leaves may not have come.
     pub stopping: bool,
 }
 

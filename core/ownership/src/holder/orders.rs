@@ -105,6 +105,7 @@ impl Holder {
             && let Some(sent) = beats.acknowledge(sequence)
         {
             self.lease.renew(sent);
+            self.legacies.heard(sequence);
         }
     }
 
@@ -127,6 +128,7 @@ impl Holder {
 
     fn lose_everything(&mut self, reason: &StopReason, pace: Pace) {
         self.lease.end();
+        self.legacies.forget_all();
         self.stop_all(reason);
         self.hang_up(pace);
     }

@@ -14,6 +14,7 @@ impl Holder {
         match self.intent {
             Intent::Serve | Intent::Leave => {
                 self.preparing.remove(&grant.shard);
+                self.legacies.forget(&grant.shard);
                 let held = Held::starting(grant.generation);
                 self.shards.insert(Arc::clone(&grant.shard), held);
                 self.actions.push_back(Action::Start(grant));
@@ -91,13 +92,11 @@ impl Holder {
     }
 
     pub(super) fn holdings(&self) -> Vec<Holding> {
-        self.shards
-            .iter()
-            .map(|(shard, held)| Holding {
-                shard: Arc::clone(shard),
-                generation: held.generation,
-                stopping: held.is_stopping(),
-            })
-            .collect()
+        let held = self.shards.iter().map(|(shard, held)| Holding {
+            shard: Arc::clone(shard),
+            generation: held.generation,
+            stopping: held.is_stopping(),
+        });
+        held.chain(self.legacies.holdings()).collect()
     }
 }

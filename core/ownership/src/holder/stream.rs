@@ -15,7 +15,10 @@ impl Holder {
     pub(super) fn expire(&mut self, now: Time) {
         match self.lease.expire(now) {
             None => return,
-            Some(LeaseEnd::Stop) => self.stop_all(&StopReason::LeaseLost),
+            Some(LeaseEnd::Stop) => {
+                self.legacies.forget_all();
+                self.stop_all(&StopReason::LeaseLost);
+            }
             Some(LeaseEnd::Keep) => self.actions.push_back(Action::LeaseOutlived),
         }
         if matches!(self.link, Link::Up(_)) {
@@ -90,7 +93,13 @@ impl Holder {
         matches!(self.intent, Intent::End(_) | Intent::Over)
     }
 
+    /// A welcome that comes after the end of the lease that it gives is of no use: a
+    /// server that hangs is left in time for another.
     pub(super) fn patience(&self) -> Duration {
-        self.settings.patience
+        let patience = self.settings.patience;
+        match (&self.link, self.lease.usable()) {
+            (Link::Greeting { .. }, Some(usable)) => patience.min(usable),
+            _ => patience,
+        }
     }
 }

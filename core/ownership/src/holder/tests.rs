@@ -372,6 +372,55 @@ fn what_the_owner_leaves_goes_with_the_confirmation_and_comes_with_the_grant() {
 }
 
 #[test]
+fn what_a_stop_leaves_is_said_again_on_the_next_stream_until_a_later_beat_is_heard() {
+    let mut holder = running(&[("1", 7)]);
+    holder.handle(at(10), revoked("1", 7));
+    holder.stopped(at(20), "1", 7, Some(vec![7].into()));
+    holder.disconnected(at(30));
+    actions(&mut holder);
+    holder.connected(at(40));
+    let expected = [send(hello(&[("1", 7, true)])), send(said_left("1", 7))];
+    assert_eq!(actions(&mut holder), expected);
+    holder.handle(at(50), welcome(&[]));
+    holder.handle(at(60), revoked("1", 7));
+    holder.handle_timeout(at(540));
+    let expected = [send(said_stopped("1", 7)), send(Outgoing::Beat { sequence: 1 })];
+    assert_eq!(actions(&mut holder), expected, "there is nothing left to stop");
+    holder.handle(at(550), Incoming::BeatAck { sequence: 1 });
+    holder.disconnected(at(560));
+    actions(&mut holder);
+    holder.connected(at(570));
+    assert_eq!(actions(&mut holder), [send(hello(&[]))]);
+}
+
+#[test]
+fn what_a_stop_leaves_is_not_said_again_once_the_shard_is_back() {
+    let mut holder = running(&[("1", 7)]);
+    holder.handle(at(10), revoked("1", 7));
+    holder.stopped(at(20), "1", 7, Some(vec![7].into()));
+    holder.handle(at(30), granted("1", 9));
+    reconnect_and_expect(&mut holder, 40, hello(&[("1", 9, false)]));
+}
+
+#[test]
+fn what_a_stop_leaves_is_not_said_again_once_the_lease_is_over() {
+    let mut holder = running(&[("1", 7)]);
+    holder.handle(at(10), revoked("1", 7));
+    holder.stopped(at(20), "1", 7, Some(vec![7].into()));
+    holder.disconnected(at(30));
+    reconnect_and_expect(&mut holder, 1_600, hello(&[]));
+}
+
+#[test]
+fn a_welcome_is_waited_for_no_longer_than_its_lease_could_be_used() {
+    let mut holder = running(&[("1", 7)]);
+    reconnect(&mut holder, 3_000);
+    assert_eq!(holder.poll_timeout(), Some(at(4_600)));
+    holder.handle_timeout(at(4_600));
+    assert_eq!(actions(&mut holder), [Action::Reconnect(Pace::BackOff)]);
+}
+
+#[test]
 fn a_state_that_is_too_large_is_not_handed_over() {
     let mut holder = running(&[("1", 7)]);
     holder.handle(at(10), revoked("1", 7));
@@ -520,6 +569,13 @@ fn reconnect(holder: &mut Holder, millis: u64) {
     actions(holder);
 }
 
+fn reconnect_and_expect(holder: &mut Holder, millis: u64, hello: Outgoing) {
+    holder.disconnected(at(millis));
+    actions(holder);
+    holder.connected(at(millis));
+    assert_eq!(actions(holder), [send(hello)]);
+}
+
 fn actions(holder: &mut Holder) -> Vec<Action> {
     std::iter::from_fn(|| holder.poll_action()).collect()
 }
@@ -555,6 +611,11 @@ fn said_started(shard: &str, generation: u64) -> Outgoing {
 
 fn said_stopped(shard: &str, generation: u64) -> Outgoing {
     Outgoing::Stopped { shard: shard.into(), generation, error: None, state: None }
+}
+
+fn said_left(shard: &str, generation: u64) -> Outgoing {
+    let state = Some(vec![7].into());
+    Outgoing::Stopped { shard: shard.into(), generation, error: None, state }
 }
 
 fn said_done(shard: &str, generation: u64) -> Outgoing {

@@ -55,6 +55,7 @@ impl Namespace {
         let somebody = self.open_executors().next().is_some();
         if somebody
             && self.recovering_until.is_none()
+            && self.overlap_until.is_none()
             && self.mass_failure_until.is_none()
             && self.may_place(now)
         {

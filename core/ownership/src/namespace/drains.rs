@@ -142,10 +142,8 @@ impl Namespace {
 
     /// The drains have been ended by their own records; now the grants.
     pub(super) fn reset(&mut self, now: Time) {
-        let next = match self.kind {
-            Kind::Ephemeral => Next::Release,
-            Kind::Fixed { .. } => Next::Anyone,
-        };
+        let next = self.after_reset();
+        self.reset_in_overlap = self.overlap_until.is_some();
         let all: Vec<_> = self.shards.iter().map(|(slot, _)| ShardId::of(slot)).collect();
         for id in all {
             match self.shard(id).map(|shard| shard.phase) {
@@ -157,6 +155,14 @@ impl Namespace {
             }
         }
         self.note(now, What::Reset, String::new());
+    }
+
+    /// What becomes of a shard once its owner has stopped it for a reset.
+    pub(super) fn after_reset(&self) -> Next {
+        match self.kind {
+            Kind::Ephemeral => Next::Release,
+            Kind::Fixed { .. } => Next::Anyone,
+        }
     }
 
     /// An ephemeral shard whose owner died, unless somebody asks for it.

@@ -141,6 +141,12 @@ impl Namespace {
                 "{to} has been preparing it for {waited:.1?}, then it moves there ({why})"
             );
         }
+        if let Some(until) = self.overlap_until.filter(|_| self.is_inherited(id)) {
+            let left = until - now;
+            return format!(
+                "the leader before may still speak to executors: it stays for another {left:.1?}"
+            );
+        }
         if self.frozen {
             return "balance is frozen by an operator".to_owned();
         }

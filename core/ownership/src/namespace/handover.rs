@@ -36,6 +36,7 @@ impl Namespace {
         let Some(shard) = self.shard_mut(id) else { return };
         shard.generation = generation;
         shard.because = because;
+        shard.inherited = false;
         shard.enter(Phase::Granting, now);
         let write =
             Write::Grant { shard: shard.key.clone(), grant: GrantRecord { executor, generation } };
@@ -130,8 +131,11 @@ impl Namespace {
     }
 
     /// Tells the owner to stop. An owner that cannot have heard of the grant
-    /// has nothing to stop.
+    /// has nothing to stop. What is inherited stays for now.
     pub(super) fn revoke(&mut self, now: Time, id: ShardId, next: Next, reason: RevokeReason) {
+        if self.is_inherited(id) {
+            return;
+        }
         let Some(shard) = self.shard_mut(id) else { return };
         let (Phase::Owned { told }, Some(owner)) = (shard.phase, shard.owner) else { return };
         let served = now - shard.since;

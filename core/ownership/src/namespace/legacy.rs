@@ -10,12 +10,15 @@ use plimsoll_placement::time::Time;
 
 use super::Namespace;
 use crate::event::What;
+use crate::handover::LegacyState;
 use crate::ids::ShardId;
 use crate::message::{MAX_STATE_BYTES, State};
 use crate::shard::{Because, Next, Phase};
 
 /// The most that may be kept of all shards together, in bytes.
 const MOST_BYTES: usize = 64 * MAX_STATE_BYTES;
+/// The most of it that is handed over to the next leader.
+const MOST_HANDED_BYTES: usize = 16 * MAX_STATE_BYTES;
 
 #[derive(Debug, Default)]
 pub(super) struct Legacies {
@@ -53,6 +56,29 @@ impl Legacies {
         }
     }
 
+    /// The grant that was to bring it was never told: the next one does.
+    pub(super) fn await_grant(&mut self, id: ShardId) {
+        if let Some(legacy) = self.all.get_mut(&id) {
+            legacy.generation = None;
+        }
+    }
+
+    /// All of them for the next leader; states beyond a bound are left behind.
+    pub(super) fn to_state(&self) -> BTreeMap<ShardId, LegacyState> {
+        let mut room = MOST_HANDED_BYTES;
+        let all = self.all.iter().map(|(id, Legacy { from, state, generation })| {
+            let (from, state, generation) = (from.clone(), state.clone(), *generation);
+            let bytes = state.as_ref().map_or(0, |state| state.len());
+            let mut legacy = LegacyState { from, state, generation, lost: 0 };
+            match room.checked_sub(bytes) {
+                Some(left) => room = left,
+                None => legacy.lose(),
+            }
+            (*id, legacy)
+        });
+        all.collect()
+    }
+
     /// What comes with this grant: the state and who left it.
     pub(super) fn of(&self, id: ShardId, generation: u64) -> (Option<State>, Option<Arc<str>>) {
         match self.all.get(&id).filter(|legacy| legacy.generation == Some(generation)) {
@@ -70,6 +96,22 @@ impl Legacies {
 }
 
 impl Namespace {
+    /// The leader before had this for the next owner.
+    pub(super) fn take_over_legacy(&mut self, now: Time, id: ShardId, legacy: LegacyState) {
+        let LegacyState { from, state, generation, lost } = legacy;
+        let bytes = lost + state.as_ref().map_or(0, |state| state.len() as u64);
+        let fits = self.legacies.leave(id, from, state);
+        if let Some(generation) = generation {
+            self.legacies.granted(id, generation);
+        }
+        if lost > 0 || !fits {
+            let why = format!(
+                "its state of {bytes} bytes was too much to be handed over with the leadership"
+            );
+            self.note_shard(now, What::StateLost, id, why);
+        }
+    }
+
     /// The owner has stopped a shard and leaves this for the next.
     pub(super) fn leave_legacy(&mut self, now: Time, id: ShardId, state: Option<State>) {
         let Some(shard) = self.shard(id) else { return };

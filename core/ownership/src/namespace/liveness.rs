@@ -137,7 +137,7 @@ impl Namespace {
     }
 
     /// The owner of this shard runs nothing any more.
-    fn bereave(&mut self, now: Time, id: ShardId) {
+    pub(super) fn bereave(&mut self, now: Time, id: ShardId) {
         match self.shard(id).map(|shard| shard.phase) {
             // The grant is on its way to the store: what follows finds no owner.
             Some(Phase::Granting) => self.detach(id),

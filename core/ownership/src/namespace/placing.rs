@@ -124,7 +124,7 @@ impl Namespace {
 
     fn move_away(&mut self, now: Time, id: ShardId, reason: MoveReason, chooser: &mut Chooser) {
         let on_its_way = self.preparations.get(id).is_some();
-        if on_its_way || !self.shard(id).is_some_and(|shard| shard.is_owned()) {
+        if on_its_way || !self.shard(id).is_some_and(|shard| self.is_tellable(shard)) {
             return;
         }
         if let Some(to) = self.ask(chooser, id) {

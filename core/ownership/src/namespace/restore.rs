@@ -48,6 +48,12 @@ impl Origin {
             Self::New | Self::Durable | Self::Forgetful => Duration::ZERO,
         }
     }
+
+    /// The same by a clock that is slower than this one.
+    fn overlap(self) -> Option<Duration> {
+        let confidence = self.confidence();
+        (!confidence.is_zero()).then(|| confidence + confidence / 20)
+    }
 }
 
 impl Namespace {
@@ -104,6 +110,8 @@ impl Namespace {
             actions: Default::default(),
             recovering_until: None,
             led_blindly_since: None,
+            overlap_until: None,
+            reset_in_overlap: false,
             adopting: false,
             gathering: None,
             forced_due: true,
@@ -121,6 +129,7 @@ impl Namespace {
         self.generation_reserved = floor;
         self.drained_shards = stored.drained_shards.into_iter().collect();
         self.drained_hosts = stored.drained_hosts.into_iter().collect();
+        self.overlap_until = origin.overlap().map(|span| now + span);
         self.make_fixed_shards(now);
         for (key, grant) in stored.grants {
             self.restore_grant(now, key, &grant, origin);
@@ -168,12 +177,14 @@ impl Namespace {
             executor.expected = origin == Origin::New;
         }
         self.attach(id, owner);
+        let overlaps = self.overlap_until.is_some();
         let Some(shard) = self.shard_mut(id) else { return };
         shard.generation = grant.generation;
         shard.because = if origin == Origin::New { Because::Initial } else { Because::Restored };
         // Nobody can have told the owners of a namespace that is only now made.
         shard.enter(Phase::Owned { told: origin != Origin::New }, now);
-        if shard.drained {
+        shard.inherited = overlaps;
+        if shard.drained && !overlaps {
             let (next, reason) = (Next::Release, RevokeReason::ShardDrain);
             shard.enter(Phase::Revoking { next, reason, told: false }, now);
         }

@@ -16,7 +16,7 @@ use crate::ids::{ExecutorId, SessionId, ShardId};
 use crate::measured::Smoothing;
 use crate::message::{Grant, State};
 use crate::settings::Settings;
-use crate::shard::{Next, Phase};
+use crate::shard::{Next, Phase, Shard};
 
 /// The longest wait before a shard that cannot start is tried again.
 const LONGEST_RETRY: Duration = Duration::from_secs(30);
@@ -105,7 +105,7 @@ impl Namespace {
         for shard in self.shards_of(id).to_vec() {
             self.compare(now, shard, &running, is_back);
         }
-        self.welcome(id);
+        self.welcome(id, &running);
         self.revoke_again(id);
         self.gather(now);
         self.cycle_soon(now);
@@ -128,13 +128,20 @@ impl Namespace {
                 self.prepared(now, id, &shard, generation, error);
             }
             SessionEvent::Leaving => self.set_leaving(now, id, true),
-            SessionEvent::Goodbye { returning } if returning && self.keeps_for_the_returning() => {
-                self.begin_absence(now, id);
-            }
-            SessionEvent::Goodbye { .. } => {
-                self.note_executor(now, What::Left, id, String::new());
-                self.bury(now, id, Goodbye::Said);
-            }
+            SessionEvent::Goodbye { returning } => self.goodbye(now, id, returning),
+        }
+    }
+
+    fn goodbye(&mut self, now: Time, id: ExecutorId, returning: bool) {
+        let returning = returning && self.keeps_for_the_returning();
+        if self.has_inherited(id) {
+            self.note_executor(now, What::Left, id, String::new());
+            self.part_in_overlap(now, id, returning);
+        } else if returning {
+            self.begin_absence(now, id);
+        } else {
+            self.note_executor(now, What::Left, id, String::new());
+            self.bury(now, id, Goodbye::Said);
         }
     }
 
@@ -207,15 +214,20 @@ impl Namespace {
     ) {
         let Some(shard) = self.shard(id) else { return };
         let holding = running.get(&*shard.key);
+        if let Some(holding) = holding {
+            self.named_by_owner(now, id, holding);
+        }
+        let Some(shard) = self.shard(id) else { return };
         match (shard.phase, holding) {
+            _ if self.is_inherited(id) => {}
             (Phase::Revoking { .. }, None) => self.confirmed(now, id),
-            // It is not in the welcome, and is revoked once more after it.
+            // It is revoked once more after the welcome.
             (Phase::Revoking { .. }, Some(_)) => self.mark_revocation_told(id),
             // The stop that is under way will be confirmed; a new grant, with a
             // new generation, may come after it.
             (Phase::Owned { .. }, Some(holding)) if holding.stopping => {
                 self.mark_told(id);
-                self.revoke_untold(now, id);
+                self.revoke_untold(now, id, Next::Anyone, RevokeReason::Stopping);
             }
             // What was taken over from it may be somebody else's.
             (Phase::Owned { .. }, None) if self.adopting => self.orphan(now, id),
@@ -229,7 +241,7 @@ impl Namespace {
 
     /// The same owner under a new generation, unless it is to carry nothing.
     pub(super) fn grant_anew(&mut self, now: Time, id: ShardId) {
-        let Some(shard) = self.shard(id).filter(|shard| shard.is_owned()) else { return };
+        let Some(shard) = self.shard(id).filter(|shard| self.is_tellable(shard)) else { return };
         let (because, Some(owner)) = (shard.because, shard.owner) else { return };
         if self.executor(owner).is_some_and(|executor| executor.candidacy().must_empty()) {
             self.orphan(now, id);
@@ -238,10 +250,15 @@ impl Namespace {
         }
     }
 
-    /// Waits for a stop that the executor began by itself.
-    fn revoke_untold(&mut self, now: Time, id: ShardId) {
+    /// Waits for a stop that the executor began by itself, or is told of otherwise.
+    pub(super) fn revoke_untold(
+        &mut self,
+        now: Time,
+        id: ShardId,
+        next: Next,
+        reason: RevokeReason,
+    ) {
         let Some(shard) = self.shard_mut(id) else { return };
-        let (next, reason) = (Next::Anyone, RevokeReason::Stopping);
         shard.enter(Phase::Revoking { next, reason, told: true }, now);
         self.end_preparing(id);
     }
@@ -252,10 +269,23 @@ impl Namespace {
         }
     }
 
-    fn welcome(&mut self, id: ExecutorId) {
-        let owned = self.shards_of(id).iter().copied();
-        let owned = owned.filter(|id| self.shard(*id).is_some_and(|shard| shard.is_owned()));
-        let grants: Vec<Grant> = owned.filter_map(|id| self.grant_message(id)).collect();
+    /// What a welcome leaves out is stopped at once, and nothing of it is handed
+    /// over. So it names what is about to be revoked, too.
+    fn welcome(&mut self, id: ExecutorId, running: &HashMap<&str, &Holding>) {
+        let is_named = |shard: &Shard| match shard.phase {
+            Phase::Owned { .. } => self.is_tellable(shard),
+            Phase::Revoking { .. } => running.get(&*shard.key).is_some_and(|it| !it.stopping),
+            Phase::Unowned | Phase::Granting | Phase::Releasing => false,
+        };
+        let all = self.shards_of(id).iter().copied();
+        let named = all.filter(|id| self.shard(*id).is_some_and(is_named));
+        let grants = named.filter_map(|id| self.grant_message(id));
+        // What runs already has its state.
+        let grants = grants.map(|grant| match running.contains_key(&*grant.shard) {
+            true => Grant { state: None, ..grant },
+            false => grant,
+        });
+        let grants = grants.collect();
         let preparations = self.preparations_at(id);
         let Settings { lease, beat, lease_end, .. } = self.settings;
         self.tell(id, Tell::Welcome { lease, beat, lease_end, grants, preparations });
@@ -323,7 +353,7 @@ impl Namespace {
         &mut self,
         id: ExecutorId,
         key: &str,
-        measure: impl FnOnce(&mut crate::shard::Shard),
+        measure: impl FnOnce(&mut Shard),
     ) {
         let Some(shard_id) = self.shard_id(key) else { return };
         let Some(shard) = self.shards.get_mut(shard_id.slot()) else { return };
@@ -413,6 +443,7 @@ impl Namespace {
     fn held_up_to(&self, id: ExecutorId, key: &str, generation: u64) -> Option<ShardId> {
         let shard_id = self.shard_id(key)?;
         let shard = self.shard(shard_id)?;
-        (shard.owner == Some(id) && shard.generation <= generation).then_some(shard_id)
+        let is_held = shard.owner == Some(id) && shard.generation <= generation;
+        (is_held && !self.is_inherited(shard_id)).then_some(shard_id)
     }
 }

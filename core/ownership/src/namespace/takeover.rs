@@ -41,14 +41,20 @@ impl Namespace {
             places[slot] = u32::try_from(executors.len()).ok();
             executors.push(executor.to_state(now));
         }
-        let shards = self.shards.iter();
-        let shards = shards.map(|(slot, it)| self.shard_state(now, ShardId::of(slot), it, &places));
+        let mut legacies = self.legacies.to_state();
+        let shards = self.shards.iter().map(|(slot, shard)| {
+            let id = ShardId::of(slot);
+            let legacy = legacies.remove(&id);
+            ShardState { legacy, ..self.shard_state(now, id, shard, &places) }
+        });
         HandoverState {
             generation: self.generation,
             executors,
             shards: shards.collect(),
             suspects: self.suspects_by_key(),
             mass_failure_for: self.mass_failure_until.map(|until| until - now),
+            overlap_for: self.overlap_until.map(|until| until - now),
+            reset_after: self.reset_in_overlap,
         }
     }
 
@@ -64,7 +70,9 @@ impl Namespace {
             load: shard.is_measured().then(|| shard.smoothed()),
             move_cost: self.move_costs.get(&id).copied(),
             reported_running: shard.reported_running,
+            inherited: shard.inherited,
             failure: self.failures.get(&id).map(|failure| failure.to_state(now)),
+            legacy: None,
         }
     }
 
@@ -162,6 +170,8 @@ impl Namespace {
         self.generation_reserved = stored.generation_floor;
         self.drained_shards = stored.drained_shards.into_iter().collect();
         self.drained_hosts = stored.drained_hosts.into_iter().collect();
+        self.overlap_until = state.overlap_for.map(|left| now + left);
+        self.reset_in_overlap = state.reset_after;
         self.make_fixed_shards(now);
         let mut grants: BTreeMap<_, _> = stored.grants.into_iter().collect();
         let executors = state.executors.into_iter();
@@ -191,7 +201,7 @@ impl Namespace {
     fn succeed_shard(
         &mut self,
         now: Time,
-        state: ShardState,
+        mut state: ShardState,
         grant: Option<&GrantRecord>,
         executors: &[ExecutorId],
     ) {
@@ -208,6 +218,9 @@ impl Namespace {
         let known = self.shard_id(&state.key);
         let id = known.unwrap_or_else(|| self.add_shard(state.key.clone(), now));
         self.restore_facts(now, id, &state);
+        if let Some(legacy) = state.legacy.take() {
+            self.take_over_legacy(now, id, legacy);
+        }
         self.restore_phase(now, id, &state, grant, executors);
         if let Some(failure) = state.failure {
             self.failures.insert(id, Failure::from_state(now, failure));

@@ -190,9 +190,11 @@ impl Namespace {
         }
     }
 
-    /// The owner is done with an ephemeral shard; a fixed one is never done.
+    /// The owner is done with an ephemeral shard; a fixed one is never done. (Who speaks
+    /// unary says so again.)
     pub(super) fn finish(&mut self, now: Time, id: ShardId) {
-        if self.kind == Kind::Ephemeral && self.shard(id).is_some_and(|shard| shard.is_owned()) {
+        let is_held = self.shard(id).is_some_and(|shard| self.is_tellable(shard));
+        if self.kind == Kind::Ephemeral && is_held {
             self.note_shard(now, What::Done, id, "");
             self.revoke(now, id, Next::Release, RevokeReason::Done);
         }

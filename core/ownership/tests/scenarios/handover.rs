@@ -3,7 +3,7 @@
 
 use plimsoll_ownership::action::Tell;
 use plimsoll_ownership::event::What;
-use plimsoll_ownership::message::{Grant, NextOwner, Preparation, State};
+use plimsoll_ownership::message::{Grant, MAX_STATE_BYTES, NextOwner, Preparation, State};
 use plimsoll_ownership::namespace::{Holding, Order, Origin, SessionEvent};
 use plimsoll_ownership::record::Kind;
 
@@ -133,24 +133,79 @@ fn the_owner_before_leaves_its_state_and_knows_the_next() {
 }
 
 #[test]
-fn a_state_is_told_again_until_the_shard_has_started_and_never_after() {
+fn a_state_is_told_until_its_grant_has_been_heard_and_never_after() {
     let mut world = a_has_it_and_b_prepares(&[("prepare_timeout", "0s")]);
     world.slow("a");
     world.executors.get_mut("b").unwrap().starts = false;
     world.drain_host("a");
+    world.stores_at_once = false;
     world.say("a", stopped(1, vec![7].into()));
     world.break_stream("b");
-    let holding = Holding { shard: "0".into(), generation: 2, stopping: false };
-    let state_of = |world: &World| match world.told_to("b")[0] {
-        Tell::Welcome { grants, .. } => grants[0].state.clone(),
-        other => panic!("{other:?}"),
-    };
-    world.hello("b", vec![holding.clone()]);
-    assert_eq!(state_of(&world), Some(vec![7].into()));
-    world.say("b", SessionEvent::Started { shard: "0".into(), generation: 2 });
+    world.commit();
+    world.hello("b", Vec::new());
+    assert_eq!(state_welcomed(&world), Some(vec![7].into()));
     world.break_stream("b");
-    world.hello("b", vec![holding]);
-    assert_eq!(state_of(&world), None);
+    world.hello("b", vec![Holding { shard: "0".into(), generation: 2, stopping: false }]);
+    assert_eq!(state_welcomed(&world), None, "who names the grant has it");
+}
+
+#[test]
+fn a_state_on_its_way_is_handed_over_to_the_next_leader() {
+    for stored in [true, false] {
+        let mut world = a_has_it_and_b_prepares(&[("prepare_timeout", "0s")]);
+        world.slow("a");
+        world.drain_host("a");
+        world.stores_at_once = false;
+        world.say("a", stopped(1, vec![7].into()));
+        assert_eq!(world.phase("0"), "granting");
+        if stored {
+            world.reaches_the_store();
+        }
+        world.hand_over();
+        world.stores_at_once = true;
+        world.hello("b", Vec::new());
+        world.run_for(100);
+        let told = world.told_to("b");
+        let granted = told.iter().flat_map(|told| match told {
+            Tell::Welcome { grants, .. } => grants.clone(),
+            Tell::Granted(grant) => vec![grant.clone()],
+            _ => Vec::new(),
+        });
+        let granted: Vec<_> = granted.collect();
+        assert_eq!(granted.len(), 1, "{told:?}");
+        assert_eq!(granted[0].state, Some(vec![7].into()));
+        assert_eq!(granted[0].previous, Some("a".into()));
+    }
+}
+
+#[test]
+fn what_is_too_much_for_a_hand_over_is_reported_by_the_next_leader() {
+    let mut world = World::with(Kind::Fixed { shards: 18 }, &[], Origin::New);
+    world.join("a");
+    world.run_for(400);
+    world.slow("a");
+    world.drain_host("a");
+    world.join("b");
+    world.stores_at_once = false;
+    let state: State = vec![7; MAX_STATE_BYTES].into();
+    for shard in world.executors["a"].runs.clone() {
+        let (shard, generation) = shard;
+        let state = Some(state.clone());
+        world.say("a", SessionEvent::Stopped { shard, generation, error: None, state });
+    }
+    assert_eq!(world.happened(What::StateLost), 0);
+    world.hand_over();
+    assert_eq!(world.happened(What::StateLost), 2, "16 MiB are handed over");
+    world.stores_at_once = true;
+    world.hello("b", Vec::new());
+    world.run_for(100);
+    let told = world.told_to("b");
+    let with_state = told.iter().filter(|told| {
+        matches!(told, Tell::Granted(Grant { state: Some(state), .. }) if state.len() == MAX_STATE_BYTES)
+    });
+    let Tell::Welcome { grants, .. } = told[0] else { panic!("no welcome") };
+    let welcomed = grants.iter().filter(|grant| grant.state.is_some()).count();
+    assert_eq!(with_state.count() + welcomed, 16);
 }
 
 #[test]
@@ -199,6 +254,14 @@ fn prepared(generation: u64, error: Option<&str>) -> SessionEvent {
 
 fn stopped(generation: u64, state: State) -> SessionEvent {
     SessionEvent::Stopped { shard: "0".into(), generation, error: None, state: Some(state) }
+}
+
+/// Of the first grant in b's last welcome.
+fn state_welcomed(world: &World) -> Option<State> {
+    match world.told_to("b")[0] {
+        Tell::Welcome { grants, .. } => grants[0].state.clone(),
+        other => panic!("{other:?}"),
+    }
 }
 
 fn prepares(world: &mut World, name: &'static str) {

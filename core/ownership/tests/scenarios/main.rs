@@ -10,6 +10,7 @@ mod grants;
 mod handover;
 mod leases;
 mod orders;
+mod overlap;
 mod quarantine;
 mod restart;
 mod returning;

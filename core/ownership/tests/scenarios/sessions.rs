@@ -3,6 +3,7 @@
 use plimsoll_ownership::action::{Farewell, RevokeReason, Tell};
 use plimsoll_ownership::event::What;
 use plimsoll_ownership::ids::SessionId;
+use plimsoll_ownership::message::Grant;
 use plimsoll_ownership::namespace::{Hello, Holding, SessionEvent};
 
 use crate::world::World;
@@ -116,17 +117,29 @@ fn a_hello_without_a_revoked_shard_confirms_it() {
 }
 
 #[test]
-fn a_hello_with_a_revoked_shard_revokes_it_again() {
+fn a_hello_with_a_revoked_shard_keeps_it_until_it_is_revoked_again() {
     let mut world = one_being_moved_to_b();
     world.break_stream("a");
     world.hello("a", vec![holding("0", 1, false)]);
     assert_eq!(world.count("b"), 0);
+    let [Tell::Welcome { grants, .. }, then, ..] = &world.told_to("a")[..] else {
+        panic!("no welcome")
+    };
+    assert_eq!(*grants, [Grant::new("0", 1)], "what is not granted is not handed over");
+    let revoked =
+        matches!(then, Tell::Revoked { generation: 1, reason: RevokeReason::Move(_), .. });
+    assert!(revoked, "{then:?}");
+    world.say("a", stopped("0", 1));
+    assert_eq!(world.runs("b"), ["0"]);
+}
+
+#[test]
+fn a_hello_with_a_revoked_shard_that_stops_is_not_granted_it_again() {
+    let mut world = one_being_moved_to_b();
+    world.break_stream("a");
+    world.hello("a", vec![holding("0", 1, true)]);
     let Tell::Welcome { grants, .. } = world.told_to("a")[0] else { panic!("no welcome") };
     assert_eq!(*grants, []);
-    let revoked = world.told_to("a").iter().any(|message| {
-        matches!(message, Tell::Revoked { generation: 1, reason: RevokeReason::Move(_), .. })
-    });
-    assert!(revoked);
     world.say("a", stopped("0", 1));
     assert_eq!(world.runs("b"), ["0"]);
 }

@@ -404,7 +404,7 @@ impl World {
                     self.namespace.session_event(now, session, event);
                 }
                 for shard in gone.into_iter().filter(|_| prompt) {
-                    self.stop(name, session, &shard);
+                    self.stop(name, session, &shard, 0);
                 }
             }
             Tell::Granted(Grant { shard, generation, .. }) => {
@@ -422,16 +422,18 @@ impl World {
                 };
                 self.namespace.session_event(now, session, event);
             }
-            Tell::Revoked { shard, .. } if executor.prompt => self.stop(name, session, &shard),
+            Tell::Revoked { shard, generation, .. } if executor.prompt => {
+                self.stop(name, session, &shard, generation);
+            }
             Tell::Farewell(farewell) => executor.farewell = Some(farewell),
             Tell::Revoked { .. } | Tell::BeatAck { .. } | Tell::Prepare(_) | Tell::Abandon(_) => {}
         }
     }
 
-    fn stop(&mut self, name: &'static str, session: SessionId, shard: &Arc<str>) {
-        let Some(generation) = self.executors.get_mut(name).unwrap().runs.remove(shard) else {
-            return;
-        };
+    /// What it does not run it confirms as it was told.
+    fn stop(&mut self, name: &'static str, session: SessionId, shard: &Arc<str>, told: u64) {
+        let ran = self.executors.get_mut(name).unwrap().runs.remove(shard);
+        let generation = ran.unwrap_or(told);
         let event =
             SessionEvent::Stopped { shard: shard.clone(), generation, error: None, state: None };
         self.namespace.session_event(self.now, session, event);

@@ -171,7 +171,7 @@ impl World {
         let gopher = &mut self.gophers[number];
         if gopher.life == life && gopher.in_flight == Some(call) {
             gopher.in_flight = None;
-            gopher.machine += 1;
+            gopher.goes_elsewhere();
         }
     }
 
@@ -270,6 +270,11 @@ impl World {
 }
 
 impl Gopher {
+    /// The next call is to another server.
+    pub(crate) fn goes_elsewhere(&mut self) {
+        self.machine += 1;
+    }
+
     fn beat(&self, status: UnaryStatus, load: f64) -> Heartbeat {
         let running = self.shards.iter().filter(|(_, processor)| processor.running);
         let report = |(shard, processor): (&Arc<str>, &Processor)| Report {

@@ -1,5 +1,6 @@
 //! A machine with a server on it: the real `Leadership` decides whether it leads,
-//! this carries it out. It may be killed, stopped, and cut off from the store.
+//! this carries it out. It may be killed, stopped, cut off from the store, and turn
+//! other servers away although it lives.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,6 +37,8 @@ pub(crate) struct Machine {
     pub(crate) still_until: Time,
     /// Nothing passes between it and the store before then.
     pub(crate) cut_until: Time,
+    /// Other servers find before then that its port refuses connections.
+    pub(crate) refuses_until: Time,
     lease: Option<u64>,
     last_look: Time,
     /// Of the election or hand-over under way: its number, and since when.
@@ -63,6 +66,7 @@ impl Machine {
             term: None,
             still_until: Time::ZERO,
             cut_until: Time::ZERO,
+            refuses_until: Time::ZERO,
             lease: None,
             last_look: Time::ZERO,
             running: None,
@@ -81,6 +85,11 @@ impl Machine {
 
     pub(crate) fn is_up(&self) -> bool {
         self.leadership.is_some()
+    }
+
+    /// Whether other servers find that somebody is there as this one.
+    fn accepts(&self, now: Time, server: &Arc<str>) -> bool {
+        self.is_up() && self.id_of(self.life) == *server && now >= self.refuses_until
     }
 }
 
@@ -273,8 +282,8 @@ impl World {
     /// Does the leader's address refuse connections?
     fn probe<'a>(&mut self, number: usize, leaders: impl Iterator<Item = &'a Arc<str>>) {
         for leader in leaders {
-            let alive = self.machines.iter().any(|it| it.is_up() && it.id_of(it.life) == *leader);
-            if !alive {
+            let accepts = self.machines.iter().any(|it| it.accepts(self.now, leader));
+            if !accepts {
                 self.with_leadership(number, |it, now| it.refuses(now, leader));
             }
         }

@@ -14,8 +14,11 @@ impl World {
             return;
         }
         let process = self.chance.index(self.processes.len());
+        if !self.traits.calm && self.machines.iter().any(|it| self.now < it.refuses_until) {
+            return self.mislead(process);
+        }
         let what =
-            if self.traits.calm { self.chance.below(11) + 37 } else { self.chance.below(107) };
+            if self.traits.calm { self.chance.below(13) + 37 } else { self.chance.below(113) };
         match what {
             0..8 => self.stop_process(process),
             8..16 => self.crash_process(process),
@@ -27,12 +30,14 @@ impl World {
             41..44 => self.crash_a_machine(),
             44..46 => self.retire_a_machine(),
             46..48 => self.stall_store(),
-            48..64 => self.trouble_a_gopher(),
+            48..50 => self.turn_servers_away(),
+            50..64 => self.trouble_a_gopher(),
             64..90 => self.order_something(),
             // Once more those that only several servers know.
             100..103 => self.retire_a_machine(),
             103..105 => self.stand_still(),
             105..107 => self.cut_from_store(),
+            107..113 => self.turn_servers_away(),
             _ => {}
         }
         // A leader must have the time to lead.
@@ -123,6 +128,44 @@ impl World {
         self.machines[number].cut_until = self.now + pause;
     }
 
+    /// A firewall that rejects what other servers send. In half of the cases the store
+    /// is out of reach, too: then it learns late that it was replaced.
+    fn turn_servers_away(&mut self) {
+        let (number, pause) = (self.draw_machine(), self.chance.millis(500, 4_000));
+        let cut = self.chance.percent(50);
+        if !self.traits.durable {
+            return;
+        }
+        self.tell(|| format!("machine {number} refuses connections for {pause:?}"));
+        self.machines[number].refuses_until = self.now + pause;
+        if cut {
+            self.machines[number].cut_until = self.now + pause;
+        }
+    }
+
+    /// While there may be a leader that was replaced and does not know it: executors
+    /// go from one server to the next, and shards from one executor to the next.
+    fn mislead(&mut self, process: usize) {
+        match self.chance.below(20) {
+            0..9 => self.break_its_stream(process),
+            9..12 => self.send_a_gopher_elsewhere(),
+            12 => self.crash_process(process),
+            13 => self.dismiss(process),
+            _ => self.order_something(),
+        }
+        let wait = self.chance.millis(10, 120);
+        self.after(wait, Happening::Nemesis);
+    }
+
+    /// As a proxy does that balances each call.
+    fn send_a_gopher_elsewhere(&mut self) {
+        let gophers = self.gophers.len();
+        if gophers > 0 {
+            let number = self.chance.index(gophers);
+            self.gophers[number].goes_elsewhere();
+        }
+    }
+
     fn stall_store(&mut self) {
         let pause = self.draw_pause();
         if !self.traits.durable {
@@ -172,6 +215,7 @@ impl World {
         self.store_stalls_until = self.now;
         for number in 0..self.machines.len() {
             self.machines[number].cut_until = self.now;
+            self.machines[number].refuses_until = self.now;
             self.start_machine(number);
         }
         for number in 0..self.processes.len() {

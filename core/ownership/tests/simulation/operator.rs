@@ -165,9 +165,9 @@ impl World {
         self.acting().filter(|number| self.machines[*number].still_until <= self.now)
     }
 
-    pub(crate) fn settle_answer(&mut self, asked: Asked, outcome: &Outcome) {
+    pub(crate) fn settle_answer(&mut self, number: usize, asked: Asked, outcome: &Outcome) {
         match asked {
-            Asked::Locate { key, at } => return self.check_located(&key, at, outcome),
+            Asked::Locate { key, at } => return self.check_located(number, &key, at, outcome),
             Asked::Shard { key, drained } => drop(self.operator.shards.insert(key, drained)),
             Asked::Host { host, drained } => drop(self.operator.hosts.insert(host, drained)),
             Asked::Reset => {

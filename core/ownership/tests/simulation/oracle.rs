@@ -2,7 +2,8 @@
 //!
 //! 1. No two executors have an instance of one shard at one instant. An instance
 //!    does not count any more once the lease of its process has been over: its
-//!    holder refuses every use of it. An instance of a Go executor, which has no
+//!    holder refuses every use of it, or, where leases are outlived, runs on beside
+//!    another until a welcome says whose it is. An instance of a Go executor, which has no
 //!    lease, is excused once its executor was silent for longer than its
 //!    time-to-live, or was starting it when a server forgot everything; one that
 //!    is stopping is not known to anybody.
@@ -62,6 +63,12 @@ pub(crate) struct Verdict {
 }
 
 impl Oracle {
+    /// An instance goes on under this generation.
+    pub(crate) fn runs_under(&mut self, shard: &Arc<str>, generation: u64) {
+        let highest = self.generations.entry(shard.clone()).or_default();
+        *highest = generation.max(*highest);
+    }
+
     pub(crate) fn verdict(&self, now: Time) -> Verdict {
         Verdict {
             seeds: 1,
@@ -159,7 +166,7 @@ impl World {
         false
     }
 
-    fn check_alone(&mut self, shard: &Arc<str>) {
+    pub(crate) fn check_alone(&mut self, shard: &Arc<str>) {
         let at = self.instances_of(shard);
         assert!(at.len() < 2, "{shard} is at {at:?} at once");
     }
@@ -213,6 +220,10 @@ impl World {
     /// Before a message leaves: is what it says of grants stored?
     pub(crate) fn check_stored(&mut self, number: usize, session: SessionId, message: &Tell) {
         let Some(executor) = self.executor_in(number, session) else { return };
+        // What that one tells was stored once: whether it does harm shows what runs.
+        if self.was_replaced(number) {
+            return;
+        }
         let grants = match message {
             Tell::Granted(grant) => vec![grant.clone()],
             Tell::Welcome { grants, .. } => grants.clone(),
@@ -232,7 +243,15 @@ impl World {
         }
     }
 
-    pub(crate) fn check_answer(&mut self, beat: &Heartbeat, answer: &HeartbeatAnswer) {
+    pub(crate) fn check_answer(
+        &mut self,
+        number: usize,
+        beat: &Heartbeat,
+        answer: &HeartbeatAnswer,
+    ) {
+        if self.was_replaced(number) {
+            return;
+        }
         for shard in &answer.ready {
             self.oracle.checks += 1;
             let reported = beat.reports.iter().any(|report| report.shard == *shard);
@@ -245,11 +264,18 @@ impl World {
         }
     }
 
-    pub(crate) fn check_located(&mut self, key: &Arc<str>, asked: Time, outcome: &Outcome) {
+    pub(crate) fn check_located(
+        &mut self,
+        number: usize,
+        key: &Arc<str>,
+        asked: Time,
+        outcome: &Outcome,
+    ) {
         self.oracle.answers += 1;
         self.oracle.slowest_answer = self.oracle.slowest_answer.max(self.now - asked);
         if let Outcome::Owner { executor, generation, .. } = outcome
             && self.traits.durable
+            && !self.was_replaced(number)
         {
             let stored = self.etcd.records.grants.get(key);
             let stored = stored.map(|grant| (&grant.executor, grant.generation));

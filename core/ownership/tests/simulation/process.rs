@@ -48,8 +48,11 @@ pub(crate) struct Instance {
     pub(crate) stopping: bool,
     starting: bool,
     /// The lease has been over since it was started: whatever it still does is
-    /// refused by the holder.
+    /// refused by the holder, or may be done by another, too, where leases are
+    /// outlived. Until a welcome says that it is the owner's again.
     pub(crate) fenced: bool,
+    /// What it hands to the next owner: the last generation it was known to run under.
+    leaves: u64,
     token: u64,
 }
 
@@ -105,7 +108,7 @@ impl Process {
 impl World {
     pub(crate) fn start_process(&mut self, number: usize) {
         let same_id = self.chance.percent(50);
-        let patience = Duration::from_secs(if self.machines.len() > 1 { 1 } else { 5 });
+        let patience = self.traits.patience;
         let process = &mut self.processes[number];
         if process.holder.is_some() {
             return;
@@ -159,6 +162,7 @@ impl World {
             let wait = Duration::from_millis(50);
             return self.after(wait, Happening::Dials { process: number, life });
         };
+        self.tell(|| format!("process {number} dials machine {machine}"));
         let stream = self.network.open(number, life, term, self.now);
         self.processes[number].stream = Some(stream);
         self.with_holder(number, Holder::connected);
@@ -213,7 +217,7 @@ impl World {
             Action::Start(grant) => self.start(number, &grant),
             Action::Prepare(preparation) => self.prepare(number, preparation),
             Action::Abandon(_) => {}
-            Action::LeaseOutlived => panic!("no lease is outlived here"),
+            Action::LeaseOutlived => assert!(self.traits.keep, "no lease is outlived here"),
             Action::Stop { shard, generation, reason } => {
                 self.tell(|| format!("process {number} stops {shard}@{generation}: {reason:?}"));
                 self.stop(number, shard);
@@ -284,8 +288,32 @@ impl World {
         if self.processes[number].stream != Some(stream) {
             return;
         }
+        let grants = match &told {
+            // A server that forgets does not know who was granted it since.
+            Tell::Welcome { grants, .. } if self.traits.keep && self.traits.durable => {
+                grants.clone()
+            }
+            _ => Vec::new(),
+        };
         let message = incoming(told);
         self.with_holder(number, |holder, now| holder.handle(now, message));
+        for grant in grants {
+            self.is_its_own_again(number, &grant);
+        }
+    }
+
+    /// What ran on after the end of its lease is found to be where it belongs.
+    fn is_its_own_again(&mut self, number: usize, grant: &Grant) {
+        let now = self.now;
+        let process = &mut self.processes[number];
+        let may_run = process.may_run(now);
+        let Some(instance) = process.instances.get_mut(&grant.shard) else { return };
+        if may_run && instance.fenced && !instance.stopping {
+            instance.fenced = false;
+            instance.leaves = grant.generation;
+            self.check_alone(&grant.shard);
+            self.oracle.runs_under(&grant.shard, grant.generation);
+        }
     }
 
     pub(crate) fn end_seen_by_process(&mut self, stream: StreamId) {
@@ -309,8 +337,14 @@ impl World {
         let process = &mut self.processes[number];
         process.tokens += 1;
         let (life, token) = (process.life, process.tokens);
-        let instance =
-            Instance { generation, stopping: false, starting: true, fenced: false, token };
+        let instance = Instance {
+            generation,
+            stopping: false,
+            starting: true,
+            fenced: false,
+            leaves: generation,
+            token,
+        };
         let earlier = process.instances.insert(shard.clone(), instance);
         assert!(earlier.is_none(), "two instances of {shard} in one process");
         self.after(wait, Happening::StartEnds { process: number, life, shard, token, well });
@@ -388,10 +422,11 @@ impl World {
     pub(crate) fn stop_ends(&mut self, number: usize, life: u32, shard: &Arc<str>, token: u64) {
         let Some(generation) = self.current(number, life, shard, token) else { return };
         self.tell(|| format!("process {number} has stopped {shard}@{generation}"));
-        self.processes[number].instances.remove(shard);
+        let instance = self.processes[number].instances.remove(shard);
+        let left = instance.map_or(generation, |instance| instance.leaves);
         // Those that prepare leave something to the next owner, too.
         let leaves = self.processes[number].prepares && self.chance.percent(80);
-        let state = leaves.then(|| Arc::from(generation.to_le_bytes()));
+        let state = leaves.then(|| Arc::from(left.to_le_bytes()));
         self.with_holder(number, |holder, now| holder.stopped(now, shard, generation, state));
     }
 

@@ -91,6 +91,12 @@ impl World {
         self.machines.iter().position(|it| it.term.as_ref().is_some_and(|it| it.number == term))
     }
 
+    /// Another leader has been elected, and this one may not know it.
+    pub(crate) fn was_replaced(&self, number: usize) -> bool {
+        let term = self.machines[number].term.as_ref();
+        term.is_some_and(|term| term.epoch < self.etcd.epoch)
+    }
+
     /// Whether it may act as the leader at this moment.
     pub(crate) fn is_in_force(&self, number: usize) -> bool {
         let machine = &self.machines[number];
@@ -298,7 +304,7 @@ impl World {
             panic!("{request:?} was answered twice, or never asked");
         };
         self.tell(|| format!("  answer to {asked:?}: {outcome:?}"));
-        self.settle_answer(asked, outcome);
+        self.settle_answer(number, asked, outcome);
     }
 
     /// Asks a leader something that it will answer.
@@ -393,7 +399,7 @@ impl World {
         }
         namespace.settle(local);
         let answer = namespace.heartbeat_answer(beat);
-        self.check_answer(beat, &answer);
+        self.check_answer(number, beat, &answer);
         self.turn(number);
         Some(answer)
     }

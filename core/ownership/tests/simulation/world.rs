@@ -70,6 +70,10 @@ pub(crate) struct Traits {
     pub(crate) keys: Vec<Arc<str>>,
     pub(crate) hosts: Vec<Arc<str>>,
     pub(crate) heartbeat_ttl: Duration,
+    /// How long a process waits for a welcome.
+    pub(crate) patience: Duration,
+    /// At the end of a lease everything runs on.
+    pub(crate) keep: bool,
 }
 
 #[derive(Debug)]
@@ -433,6 +437,8 @@ impl Traits {
             keys: (0..shards).map(|n| Arc::from(n.to_string())).collect(),
             hosts: (0..3).map(|n| Arc::from(format!("host-{n}"))).collect(),
             heartbeat_ttl: Duration::from_secs(chance.pick(&[4, 10])),
+            patience: Duration::from_secs(chance.pick(&[1, 5])),
+            keep: chance.percent(15),
         }
     }
 }
@@ -448,6 +454,7 @@ fn record(chance: &mut Chance, traits: &Traits) -> NamespaceRecord {
         ("mass_failure.enabled", chance.percent(50).to_string()),
         ("restart_grace", chance.pick(&["0s", "2s", "5s"]).to_owned()),
         ("prepare_timeout", chance.pick(&["0s", "1s", "5s"]).to_owned()),
+        ("lease_end", if traits.keep { "keep" } else { "stop" }.to_owned()),
     ];
     NamespaceRecord {
         name: NAMESPACE.into(),

@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use plimsoll_ownership::action::RevokeReason;
 use plimsoll_ownership::handover::{
-    ExecutorState, FailureState, HandoverState, LinkState, NextState, PhaseState, ShardState,
+    ExecutorState, FailureState, HandoverState, LegacyState, LinkState, NextState, PhaseState,
+    ShardState,
 };
 use plimsoll_placement::plan::MoveReason;
 
 use crate::v1;
-use crate::v1::handed_shard::{Failure, Granting, Owned, Phase, Preparing, Revoking, Unowned};
+use crate::v1::handed_shard::{
+    Failure, Granting, Legacy, Owned, Phase, Preparing, Revoking, Unowned,
+};
 
 /// What a server of another version says that this one does not understand.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -37,6 +40,8 @@ impl From<&HandoverState> for v1::HandoverState {
             shards: state.shards.iter().map(Into::into).collect(),
             suspects: suspects.collect(),
             mass_failure_for: state.mass_failure_for.map(micros),
+            overlap_for: state.overlap_for.map(micros),
+            reset_after: state.reset_after,
         }
     }
 }
@@ -76,7 +81,9 @@ impl From<&ShardState> for v1::HandedShard {
             load: shard.load,
             move_cost: shard.move_cost,
             reported_running: shard.reported_running,
+            inherited: shard.inherited,
             failure: shard.failure.as_ref().map(failure_to_wire),
+            legacy: shard.legacy.as_ref().map(legacy_to_wire),
         }
     }
 }
@@ -119,6 +126,15 @@ fn failure_to_wire(failure: &FailureState) -> Failure {
     Failure { count, retry_in, error: failure.error.clone() }
 }
 
+fn legacy_to_wire(legacy: &LegacyState) -> Legacy {
+    Legacy {
+        from: legacy.from.to_string(),
+        state: legacy.state.as_ref().map(|state| state.to_vec()),
+        generation: legacy.generation,
+        lost: legacy.lost,
+    }
+}
+
 // === wire to core ===
 
 impl TryFrom<v1::HandoverState> for HandoverState {
@@ -135,6 +151,8 @@ impl TryFrom<v1::HandoverState> for HandoverState {
             shards: state.shards.into_iter().map(shard).collect::<Result<_, _>>()?,
             suspects: suspects.collect(),
             mass_failure_for: state.mass_failure_for.map(span),
+            overlap_for: state.overlap_for.map(span),
+            reset_after: state.reset_after,
         })
     }
 }
@@ -177,6 +195,12 @@ fn shard(shard: v1::HandedShard) -> Result<ShardState, NotUnderstood> {
         retry_in: span(it.retry_in),
         error: it.error,
     };
+    let legacy = |it: Legacy| LegacyState {
+        from: it.from.into(),
+        state: it.state.map(Into::into),
+        generation: it.generation,
+        lost: it.lost,
+    };
     Ok(ShardState {
         key: shard.shard_key.into(),
         generation: shard.generation,
@@ -187,7 +211,9 @@ fn shard(shard: v1::HandedShard) -> Result<ShardState, NotUnderstood> {
         load: shard.load,
         move_cost: shard.move_cost,
         reported_running: shard.reported_running,
+        inherited: shard.inherited,
         failure: shard.failure.map(failure),
+        legacy: shard.legacy.map(legacy),
     })
 }
 
@@ -268,7 +294,14 @@ mod tests {
             load: Some(0.0),
             move_cost: None,
             reported_running: true,
+            inherited: true,
             failure: Some(FailureState { count: 2, retry_in: SECOND, error: "no".to_owned() }),
+            legacy: Some(LegacyState {
+                from: "a".into(),
+                state: Some(vec![7; 3].into()),
+                generation: None,
+                lost: 0,
+            }),
         }
     }
 
@@ -295,6 +328,8 @@ mod tests {
             shards: phases().into_iter().map(|phase| shard("1", phase)).collect(),
             suspects: vec![("1".into(), vec!["h".into()])],
             mass_failure_for: Some(SECOND),
+            overlap_for: Some(2 * SECOND),
+            reset_after: true,
         };
         assert_eq!(HandoverState::try_from(v1::HandoverState::from(&state)), Ok(state));
     }

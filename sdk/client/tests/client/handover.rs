@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_client::{Contact, NextOwner, NotHere};
+use plimsoll_wire::v1::Holding;
 use plimsoll_wire::v1::session_request::Message as Said;
 
 use crate::executor::{SHORT, Set, start, stop};
@@ -80,6 +81,34 @@ async fn what_an_owner_hands_over_is_given_to_the_next_start() {
     *set.recorder.gates.state.lock().unwrap() = b"later".to_vec();
     set.session.revoke("1", 7);
     assert_eq!(set.session.word().await, handed_over("1", 7, b"later"));
+}
+
+#[tokio::test]
+async fn what_an_owner_hands_over_is_told_again_when_the_stream_breaks() {
+    let mut set = Set::up(LONG, &[("1", 7)]).await;
+    assert_eq!(set.session.word().await, started("1", 7));
+    *set.recorder.gates.state.lock().unwrap() = b"later".to_vec();
+    set.session.revoke("1", 7);
+    assert_eq!(set.session.word().await, handed_over("1", 7, b"later"));
+    drop(set.session);
+    let mut session = set.fake.session().await;
+    let running = Holding { shard_key: "1".into(), generation: 7, stopping: true };
+    assert_eq!(session.hello().await.running, [running]);
+    assert_eq!(session.word().await, handed_over("1", 7, b"later"));
+}
+
+#[tokio::test]
+async fn a_shard_that_is_revoked_right_after_a_welcome_is_handed_over() {
+    let mut set = Set::up(LONG, &[("1", 7)]).await;
+    assert_eq!(set.session.word().await, started("1", 7));
+    *set.recorder.gates.state.lock().unwrap() = b"later".to_vec();
+    drop(set.session);
+    let mut session = set.fake.session().await;
+    session.hello().await;
+    session.welcome(LONG, &[("1", 7)]);
+    session.revoke("1", 7);
+    assert_eq!(session.word().await, started("1", 7));
+    assert_eq!(session.word().await, handed_over("1", 7, b"later"));
 }
 
 #[tokio::test]

@@ -85,7 +85,7 @@ impl Namespace {
         self.restore_owner(now, id, owner, state, grant);
         let Some(shard) = self.shard_mut(id) else { return };
         shard.phase = match phase {
-            Phase::Owned { .. } if shard.drained => {
+            Phase::Owned { .. } if shard.drained && !shard.inherited => {
                 let (next, reason) = (Next::Release, RevokeReason::ShardDrain);
                 Phase::Revoking { next, reason, told: false }
             }
@@ -114,10 +114,12 @@ impl Namespace {
         let Some(executor) = self.executor(owner).map(|executor| executor.id.clone()) else {
             return;
         };
+        let overlaps = self.overlap_until.is_some();
         let Some(shard) = self.shard_mut(id) else { return };
         shard.because = Because::Restored;
         shard.since = before(now, state.since);
         shard.reported_running = state.reported_running;
+        shard.inherited = state.inherited && overlaps;
         let grant = GrantRecord { executor, generation: shard.generation };
         // It runs: the record follows the fact.
         if stored != Some(&grant) {
@@ -137,7 +139,11 @@ impl Namespace {
     ) {
         let Some(shard) = self.shard(id) else { return };
         let stored = grant.is_some_and(|grant| grant.generation == shard.generation);
-        if shard.drained || !stored && !self.is_open(owner) {
+        let drained = shard.drained;
+        if !stored {
+            self.legacies.await_grant(id);
+        }
+        if drained || !stored && !self.is_open(owner) {
             return self.restore_unowned(now, id, grant);
         }
         if !stored {

@@ -19,6 +19,7 @@ use tokio::sync::Semaphore;
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::{Service, http};
+use tonic::service::Routes;
 use tower_layer::Layer;
 
 use crate::board::Found;
@@ -60,6 +61,10 @@ pub struct Forward<S> {
     inner: S,
     forwarder: Option<Arc<Forwarder>>,
 }
+
+/// All services of this server with the way to the others, for callers in this
+/// process.
+pub type Local = Forward<Routes>;
 
 /// Who answers a call.
 enum Whither {

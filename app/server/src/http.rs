@@ -1,15 +1,20 @@
 //! The HTTP port: health, metrics, and the state of things as JSON for scripts.
-
-use std::sync::Arc;
+//!
+//! What only the leader of a namespace can tell is asked of this server's own gRPC
+//! services, which pass it on: so there is one way to the leader, and any server
+//! answers.
 
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::{FromRef, Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
+use plimsoll_wire::v1::admin_service_client::AdminServiceClient;
+use plimsoll_wire::{MAX_MESSAGE_BYTES, v1};
 use serde::Serialize;
+use tonic::{Code, Status};
 
-use crate::driver::{Gone, NamespaceHandle};
+use crate::forward::Local;
 use crate::grpc::Services;
 use crate::listing::{LedBy, Listed};
 
@@ -49,9 +54,9 @@ struct Leader {
 struct Described {
     name: String,
     frozen: bool,
-    shards: usize,
-    shards_without_owner: usize,
-    shards_in_handover: usize,
+    shards: u64,
+    shards_without_owner: u64,
+    shards_in_handover: u64,
     moves: u64,
     max_over_mean: f64,
     spread: f64,
@@ -63,14 +68,37 @@ struct Described {
 struct Host {
     executor_id: String,
     host: String,
-    status: &'static str,
+    status: String,
     load: f64,
-    shards: usize,
-    silent_ms: u128,
+    shards: u64,
+    silent_ms: u64,
+}
+
+/// An operator in this process, on its own services.
+type Admin = AdminServiceClient<Local>;
+
+/// What the pages need.
+#[derive(Clone)]
+struct Shared {
+    services: Services,
+    admin: Admin,
+}
+
+impl FromRef<Shared> for Services {
+    fn from_ref(shared: &Shared) -> Self {
+        shared.services.clone()
+    }
+}
+
+impl FromRef<Shared> for Admin {
+    fn from_ref(shared: &Shared) -> Self {
+        shared.admin.clone()
+    }
 }
 
 /// The routes of the HTTP port.
-pub fn router(services: Services) -> Router {
+pub fn router(services: Services, local: Local) -> Router {
+    let admin = Admin::new(local).max_decoding_message_size(MAX_MESSAGE_BYTES);
     Router::new()
         .route("/", get(async || INDEX))
         .route("/healthz", get(async || "ok\n"))
@@ -79,7 +107,7 @@ pub fn router(services: Services) -> Router {
         .route("/api/v1/namespaces", get(namespaces))
         .route("/api/v1/namespaces/{name}", get(namespace))
         .route("/api/v1/namespaces/{name}/hosts", get(hosts))
-        .with_state(services)
+        .with_state(Shared { services, admin })
 }
 
 async fn ready(State(services): State<Services>) -> Response {
@@ -130,90 +158,83 @@ fn row(services: &Services, listed: &Listed) -> Row {
 }
 
 async fn namespace(
-    State(services): State<Services>,
+    State(mut admin): State<Admin>,
     Path(name): Path<String>,
-) -> Result<Json<Described>, Missing> {
-    let handle = led(&services, &name)?;
-    let described = handle.read(|now, it| {
-        let (census, balance) = (it.census(), it.balance(now));
-        Described {
-            name: it.name().to_string(),
-            frozen: it.is_frozen(),
-            shards: census.shards,
-            shards_without_owner: census.unowned,
-            shards_in_handover: census.in_handover,
-            moves: it.stats().moves,
-            max_over_mean: balance.max_over_mean(),
-            spread: balance.spread,
-            conditions: it.conditions(now),
-        }
-    });
-    let mut described = described.await?;
-    let servers = services.servers.iter();
-    described.conditions.extend(servers.filter_map(|servers| servers.condition()));
-    Ok(Json(described))
+) -> Result<Json<Described>, Untold> {
+    let described = admin.describe_namespace(v1::DescribeNamespaceRequest { name }).await?;
+    Ok(Json(described.into_inner().into()))
 }
 
-/// What only the leader can tell.
-fn led(services: &Services, name: &str) -> Result<Arc<NamespaceHandle>, Missing> {
-    match (services.namespaces.get(name), services.namespaces.listing.get(name)) {
-        (Some(handle), _) => Ok(handle),
-        (None, Some(listed)) => Err(Missing::LedElsewhere(listed.leader())),
-        (None, None) => Err(Missing::Nowhere),
+impl From<v1::DescribeNamespaceResponse> for Described {
+    fn from(it: v1::DescribeNamespaceResponse) -> Self {
+        let balance = it.balance.unwrap_or_default();
+        Self {
+            name: it.name,
+            frozen: it.frozen,
+            shards: it.shards,
+            shards_without_owner: it.shards_without_owner,
+            shards_in_handover: it.shards_in_handover,
+            moves: it.moves,
+            max_over_mean: balance.max_over_mean,
+            spread: balance.spread,
+            conditions: it.conditions,
+        }
     }
 }
 
 async fn hosts(
-    State(services): State<Services>,
-    Path(name): Path<String>,
-) -> Result<Json<Vec<Host>>, Missing> {
-    let handle = led(&services, &name)?;
-    let hosts = handle.read(|now, it| {
-        let loads: std::collections::BTreeMap<Arc<str>, f64> =
-            it.host_loads(now).into_iter().collect();
-        let host = |e: &plimsoll_ownership::namespace::ExecutorInspection<'_>| Host {
-            executor_id: e.id.to_string(),
-            host: e.host.to_string(),
-            status: e.status,
-            load: loads.get(e.id).copied().unwrap_or(0.0),
-            shards: e.shards,
-            silent_ms: (now - e.last_heard).as_millis(),
-        };
-        it.executors().iter().map(host).collect()
-    });
-    Ok(Json(hosts.await?))
+    State(mut admin): State<Admin>,
+    Path(namespace): Path<String>,
+) -> Result<Json<Vec<Host>>, Untold> {
+    let request = v1::GetLoadsRequest { namespace, ..v1::GetLoadsRequest::default() };
+    let loads = admin.get_loads(request).await?.into_inner();
+    Ok(Json(loads.executors.into_iter().map(Host::from).collect()))
+}
+
+impl From<v1::ExecutorLoad> for Host {
+    fn from(it: v1::ExecutorLoad) -> Self {
+        Self {
+            executor_id: it.executor_id,
+            host: it.host,
+            status: it.status,
+            load: it.load,
+            shards: it.shards,
+            silent_ms: it.silent_ms,
+        }
+    }
 }
 
 /// Why there is nothing to tell.
 #[derive(Debug)]
-enum Missing {
-    Nowhere,
-    LedElsewhere(Option<LedBy>),
-}
+struct Untold(Status);
 
-impl From<Gone> for Missing {
-    fn from(_: Gone) -> Self {
-        Self::LedElsewhere(None)
+impl From<Status> for Untold {
+    fn from(status: Status) -> Self {
+        Self(status)
     }
 }
 
-impl IntoResponse for Missing {
+impl IntoResponse for Untold {
     fn into_response(self) -> Response {
-        let elsewhere = StatusCode::MISDIRECTED_REQUEST;
-        match self {
-            Self::Nowhere => (StatusCode::NOT_FOUND, "no such namespace: see /api/v1/namespaces\n")
-                .into_response(),
-            Self::LedElsewhere(Some(leader)) => {
-                let (address, server) = (leader.address, leader.server);
-                let text = format!(
-                    "another server leads it: ask {server}, whose gRPC address is {address}\n"
-                );
-                (elsewhere, text).into_response()
-            }
-            Self::LedElsewhere(None) => {
-                (StatusCode::SERVICE_UNAVAILABLE, "no server leads it at the moment\n")
-                    .into_response()
-            }
+        let why = self.0.message();
+        match self.0.code() {
+            Code::NotFound => (StatusCode::NOT_FOUND, format!("{why}: see /api/v1/namespaces\n")),
+            Code::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
+            _ => (StatusCode::INTERNAL_SERVER_ERROR, format!("{why}\n")),
         }
+        .into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_come_back_is_told_from_what_is_not_there() {
+        let code = |status: Status| Untold(status).into_response().status().as_u16();
+        assert_eq!(code(Status::not_found("x")), 404);
+        assert_eq!(code(Status::unavailable("x")), 503);
+        assert_eq!(code(Status::internal("x")), 500);
     }
 }

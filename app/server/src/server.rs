@@ -11,13 +11,15 @@ use plimsoll_store::{
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tonic::service::Routes;
 use tonic::transport::Server as GrpcServer;
 use tonic::transport::server::TcpIncoming;
+use tower_layer::Layer;
 
 use crate::clock::Clock;
 use crate::config::{Config, Error as ConfigError, StoreKind, check_exposure};
 use crate::election::{About, Elector};
-use crate::forward::{ForwardLayer, Forwarder};
+use crate::forward::{ForwardLayer, Forwarder, Local};
 use crate::grpc::Services;
 use crate::leadership::Servers;
 use crate::metrics::Metrics;
@@ -121,8 +123,11 @@ impl Server {
             metrics: metrics.clone(),
             shutdown: shutdown.clone(),
         };
-        let (grpc, grpc_port) = serve_grpc(config, grpc, &services).await?;
-        let (http, http_port) = serve_http(http, services);
+        let (routes, forward) = (services.routes().await?, ForwardLayer(forwarder(&services)));
+        let local = forward.layer(routes.clone());
+        let end = shutdown.clone();
+        let (grpc, grpc_port) = serve_grpc(config, grpc, routes, forward, end)?;
+        let (http, http_port) = serve_http(http, services, local);
         let ports = vec![grpc_port, http_port];
         Ok(Self { grpc, http, namespaces, metrics, servers, shutdown, ports })
     }
@@ -206,10 +211,12 @@ fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
     listen().map_err(|source| Error::Listen { address, source })
 }
 
-async fn serve_grpc(
+fn serve_grpc(
     config: &Config,
     listener: TcpListener,
-    services: &Services,
+    routes: Routes,
+    forward: ForwardLayer,
+    end: CancellationToken,
 ) -> Result<(SocketAddr, JoinHandle<()>), Error> {
     let address = bound(&listener);
     let mut builder = GrpcServer::builder()
@@ -221,9 +228,8 @@ async fn serve_grpc(
         builder = builder.tls_config(tls).map_err(Error::Certificate)?;
     }
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-    let (routes, end) = (services.routes().await?, services.shutdown.clone());
     let serve = builder
-        .layer(ForwardLayer(forwarder(services)))
+        .layer(forward)
         .add_routes(routes)
         .serve_with_incoming_shutdown(incoming, end.cancelled_owned());
     Ok((address, tokio::spawn(log_end("gRPC", serve))))
@@ -236,10 +242,14 @@ fn forwarder(services: &Services) -> Option<Arc<Forwarder>> {
     Some(Arc::new(Forwarder::new(elector, namespaces, peers, services.metrics.clone())))
 }
 
-fn serve_http(listener: TcpListener, services: Services) -> (SocketAddr, JoinHandle<()>) {
+fn serve_http(
+    listener: TcpListener,
+    services: Services,
+    local: Local,
+) -> (SocketAddr, JoinHandle<()>) {
     let address = bound(&listener);
     let end = services.shutdown.clone();
-    let router = crate::http::router(services);
+    let router = crate::http::router(services, local);
     let serve = axum::serve(listener, router).with_graceful_shutdown(end.cancelled_owned());
     (address, tokio::spawn(log_end("HTTP", serve.into_future())))
 }

@@ -192,6 +192,7 @@ pub(super) fn executor_loads(now: Time, namespace: &Namespace) -> Vec<v1::Execut
         last_heartbeat: Some(timestamp(namespace.wall_ms(executor.last_heard))),
         protocol: executor.protocol.to_owned(),
         capacity: executor.capacity,
+        silent_ms: u64::try_from((now - executor.last_heard).as_millis()).unwrap_or(u64::MAX),
     };
     namespace.executors().iter().map(describe).collect()
 }

@@ -10,6 +10,13 @@ use super::etcd::Etcd;
 use super::executor::{Oracle, executors};
 use super::fleet::{self, SOON, eventually, leader, namespace};
 
+/// How many calls this server has passed on.
+fn passed_on(server: &Server) -> u64 {
+    let text = server.metrics.text();
+    let count = text.lines().find_map(|line| line.strip_prefix("plimsoll_forwarded_calls_total "));
+    count.unwrap().parse().unwrap()
+}
+
 fn addresses(servers: &[Server]) -> Vec<String> {
     servers.iter().map(|server| server.grpc.to_string()).collect()
 }
@@ -68,7 +75,11 @@ async fn a_watch_goes_on_at_another_server_where_it_was() {
     let (epoch, revision) = (part.epoch, part.revision);
     let request = v1::WatchRequest { namespace: "carts".into(), epoch, revision };
     let mut second = fleet::routing(&all[1]).watch(request).await.unwrap().into_inner();
-    let message = second.message().await.unwrap().unwrap().message.unwrap();
+    // It may not have heard of it yet, and says first that it is up to date.
+    let mut message = second.message().await.unwrap().unwrap().message.unwrap();
+    while matches!(&message, v1::watch_response::Message::KeepAlive(_)) {
+        message = second.message().await.unwrap().unwrap().message.unwrap();
+    }
     assert!(
         matches!(&message, v1::watch_response::Message::Delta(it) if it.from == revision),
         "{message:?}"
@@ -116,6 +127,33 @@ async fn go_clients_are_served_by_whichever_server_they_ask() {
         assert_eq!(state.executors.len(), 1);
         let list = fleet::go(server).list_namespaces(go::ListNamespacesRequest {}).await.unwrap();
         assert_eq!(list.into_inner().namespaces.len(), 2);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_state_of_a_namespace_is_told_over_http_by_whichever_server_is_asked() {
+    let etcd = Etcd::start();
+    let servers = fleet::start_all(&etcd, 3, &[namespace("orders", 24)]).await;
+    let all = addresses(&servers);
+    let oracle = Arc::new(Oracle::default());
+    let _executors = executors(&oracle, "orders", 6, &all);
+    eventually(SOON, "all shards run", || async { (oracle.running() == 24).then_some(()) }).await;
+    let leads = leader(&all[0], "orders").await;
+    for server in &servers {
+        let (is_other, before) = (server.grpc.to_string() != leads, passed_on(server));
+        let told = fleet::http_get(server.http, "/api/v1/namespaces/orders").await.unwrap();
+        let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+        assert_eq!((&told["name"], &told["shards"]), (&"orders".into(), &24.into()), "{told}");
+        assert_eq!(told["shards_without_owner"], 0, "{told}");
+        let hosts = fleet::http_get(server.http, "/api/v1/namespaces/orders/hosts").await.unwrap();
+        let hosts: Vec<serde_json::Value> = serde_json::from_str(&hosts).unwrap();
+        let shards: u64 = hosts.iter().filter_map(|host| host["shards"].as_u64()).sum();
+        assert_eq!((hosts.len(), shards), (6, 24), "{hosts:?}");
+        // By the leader's clock: nobody was silent for as long as his lease.
+        assert!(hosts.iter().all(|host| host["silent_ms"].as_u64().unwrap() < 3000), "{hosts:?}");
+        assert_eq!(passed_on(server) - before, if is_other { 2 } else { 0 });
+        let missing = fleet::http_get(server.http, "/api/v1/namespaces/nowhere").await.unwrap_err();
+        assert!(missing.contains(" 404 "), "{missing}");
     }
 }
 

@@ -7,7 +7,7 @@ use plimsoll_wire::v1;
 
 use super::etcd::Etcd;
 use super::executor::{Executor, Oracle, executors};
-use super::fleet::{self, SOON, eventually, leader, namespace};
+use super::fleet::{self, SOON, eventually, leader, namespace, stays};
 use super::process::Process;
 
 /// Three server processes, and six executors that run the 24 shards of `orders`.
@@ -28,8 +28,8 @@ impl Scene {
         let scene = Self { etcd, servers, oracle, _executors: executors };
         scene.all_shards_run().await;
         scene.leaderships_are_spread().await;
-        // The first balance of shards is over.
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        let http: Vec<_> = scene.servers.iter().map(|server| server.http).collect();
+        fleet::balanced(&http, "orders", || scene.oracle.changes()).await;
         scene
     }
 
@@ -75,7 +75,7 @@ async fn another_server_leads_soon_after_a_leader_is_killed_and_no_shard_moves()
     let took = killed.elapsed();
     assert!(took < Duration::from_secs(3), "{took:?}");
     // Past every wait that there is: the lease, and the confidence of the dead.
-    tokio::time::sleep(Duration::from_secs(8)).await;
+    stays(Duration::from_secs(8), "nothing moves or stops", || scene.oracle.changes()).await;
     scene.all_shards_run().await;
     assert_eq!((scene.oracle.moves(), scene.oracle.stops()), (moves, moves));
     scene.oracle.assert_never_double();
@@ -97,7 +97,7 @@ async fn a_leader_that_was_stopped_acknowledges_nothing_when_it_goes_on() {
         Some(answer.into_inner().leader_address)
     });
     assert_eq!(told.await, scene.servers[new].grpc);
-    tokio::time::sleep(Duration::from_secs(8)).await;
+    stays(Duration::from_secs(8), "nothing moves", || scene.oracle.moves()).await;
     scene.all_shards_run().await;
     assert_eq!(scene.oracle.moves(), moves);
     scene.oracle.assert_never_double();
@@ -111,7 +111,7 @@ async fn nobody_is_evicted_and_nothing_moves_when_etcd_was_away_for_twenty_secon
     tokio::time::sleep(Duration::from_secs(20)).await;
     scene.etcd.restart();
     scene.all_shards_run().await;
-    tokio::time::sleep(Duration::from_secs(8)).await;
+    stays(Duration::from_secs(8), "nothing moves", || scene.oracle.moves()).await;
     scene.all_shards_run().await;
     assert_eq!(scene.oracle.moves(), moves);
     scene.oracle.assert_never_double();
@@ -123,9 +123,9 @@ async fn a_short_hang_of_etcd_is_not_noticed() {
     let (moves, old) = (scene.oracle.moves(), scene.leader().await);
     let stops = scene.oracle.stops();
     scene.etcd.stop();
-    tokio::time::sleep(Duration::from_millis(1500)).await;
+    stays(Duration::from_millis(1500), "it hangs", || scene.oracle.changes()).await;
     scene.etcd.go_on();
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    stays(Duration::from_secs(3), "nothing moves or stops", || scene.oracle.changes()).await;
     assert_eq!(scene.leader().await, old);
     assert_eq!((scene.oracle.moves(), scene.oracle.stops()), (moves, stops));
 }
@@ -134,19 +134,15 @@ async fn a_short_hang_of_etcd_is_not_noticed() {
 async fn lookups_are_answered_while_etcd_hangs_and_the_age_of_the_map_grows() {
     let scene = Scene::begin().await;
     scene.etcd.stop();
-    tokio::time::sleep(Duration::from_secs(6)).await;
     for server in &scene.servers {
-        let lookup = v1::LookupRequest { namespace: "orders".into(), shard_key: "7".into() };
-        let found = fleet::routing(&server.grpc).lookup(lookup).await.unwrap();
-        let age: u64 = found
-            .metadata()
-            .get("plimsoll-replica-age-ms")
-            .unwrap()
-            .to_str()
-            .unwrap()
-            .parse()
-            .unwrap();
-        assert!((1000..10_000).contains(&age), "{age}");
+        // Also of the leader, which gives up within 3 s.
+        eventually(SOON, "the map is older than 1 s, and there", || async {
+            let lookup = v1::LookupRequest { namespace: "orders".into(), shard_key: "7".into() };
+            let found = fleet::routing(&server.grpc).lookup(lookup).await.unwrap();
+            let age = found.metadata().get("plimsoll-replica-age-ms")?;
+            (age.to_str().unwrap().parse::<u64>().unwrap() > 1000).then_some(())
+        })
+        .await;
     }
     scene.etcd.go_on();
     scene.all_shards_run().await;
@@ -201,7 +197,8 @@ async fn nothing_moves_while_the_servers_are_restarted_one_after_the_other() {
     let _executors = executors(&oracle, "orders", 6, &all);
     let all_run = || async { (oracle.running() == 24).then_some(()) };
     eventually(SOON, "all shards run", all_run).await;
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    let http: Vec<_> = servers.iter().map(|(_, server)| server.http).collect();
+    fleet::balanced(&http, "orders", || oracle.changes()).await;
     let (moves, stops) = (oracle.moves(), oracle.stops());
     for _ in 0..3 {
         let (config, server) = servers.remove(0);
@@ -209,10 +206,15 @@ async fn nothing_moves_while_the_servers_are_restarted_one_after_the_other() {
         let again = eventually(SOON, "it starts again", || async {
             plimsoll_server::Server::start(&config).await.ok()
         });
-        servers.push((config.clone(), again.await));
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        let again = again.await;
+        let lookup = v1::LookupRequest { namespace: "orders".into(), shard_key: "7".into() };
+        eventually(SOON, "it has the map", || async {
+            fleet::routing(again.grpc).lookup(lookup.clone()).await.ok()
+        })
+        .await;
+        servers.push((config, again));
     }
-    tokio::time::sleep(Duration::from_secs(5)).await;
+    stays(Duration::from_secs(5), "nothing moved or stopped", || oracle.changes()).await;
     eventually(SOON, "all shards run", all_run).await;
     assert_eq!((oracle.moves(), oracle.stops()), (moves, stops), "nothing moved or stopped");
     oracle.assert_never_double();

@@ -65,6 +65,11 @@ impl Oracle {
         self.0.lock().unwrap().stops
     }
 
+    /// Moves and stops.
+    pub(crate) fn changes(&self) -> (usize, usize) {
+        (self.moves(), self.stops())
+    }
+
     /// When the shard was first granted after that moment.
     pub(crate) fn granted_after(&self, moment: Instant, shard: &str) -> Option<Instant> {
         let it = self.0.lock().unwrap();

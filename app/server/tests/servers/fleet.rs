@@ -1,6 +1,7 @@
 //! Servers in this process, and what a test asks of any of them.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use plimsoll_server::config::{Etcd as EtcdKeys, Namespace, StoreKind};
@@ -11,6 +12,8 @@ use plimsoll_wire::v1;
 use plimsoll_wire::v1::admin_service_client::AdminServiceClient;
 use plimsoll_wire::v1::peer_service_client::PeerServiceClient;
 use plimsoll_wire::v1::routing_service_client::RoutingServiceClient;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tonic::transport::{Channel, Endpoint};
 
 use super::etcd::Etcd;
@@ -81,6 +84,17 @@ pub(crate) fn go_executor(
     ShardDistributorExecutorApiClient::new(channel(address))
 }
 
+/// The body of a page, or else the whole answer.
+pub(crate) async fn http_get(address: SocketAddr, path: &str) -> Result<String, String> {
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.0\r\nhost: plimsoll.test\r\n\r\n");
+    socket.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).await.unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    if head.contains(" 200 ") { Ok(body.to_owned()) } else { Err(answer) }
+}
+
 /// Who leads the namespace, as this server says; waits until somebody does.
 pub(crate) async fn leader(address: impl std::fmt::Display + Copy, name: &str) -> String {
     eventually(SOON, "somebody leads", || async {
@@ -104,5 +118,44 @@ pub(crate) async fn eventually<T, F: Future<Output = Option<T>>>(
         }
         assert!(Instant::now() < end, "not within {within:?}: {what}");
         tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Waits until three cycles in a row have changed nothing of what is looked at. The
+/// first of them may have been under way: two began after it.
+pub(crate) async fn balanced<T: PartialEq>(http: &[SocketAddr], name: &str, look: impl Fn() -> T) {
+    for _ in 0..20 {
+        let (before, begun) = (look(), cycles(http, name).await);
+        let three_more = || async { (cycles(http, name).await >= begun + 3).then_some(()) };
+        eventually(SOON, "the planner looks again", three_more).await;
+        if look() == before {
+            return;
+        }
+    }
+    panic!("{name} is moved about without end");
+}
+
+/// How often these servers have looked for imbalance.
+async fn cycles(http: &[SocketAddr], name: &str) -> u64 {
+    let counter = format!("shard_distributor_shard_assign_attempt_total{{namespace=\"{name}\"}} ");
+    let mut all = 0;
+    for server in http {
+        let text = http_get(*server, "/metrics").await.unwrap();
+        let count = text.lines().find_map(|line| line.strip_prefix(&counter)?.parse::<u64>().ok());
+        all += count.unwrap_or(0);
+    }
+    all
+}
+
+/// Looks again and again for a time: what must not change while it is tempted to.
+pub(crate) async fn stays<T: PartialEq + std::fmt::Debug>(
+    span: Duration,
+    what: &str,
+    look: impl Fn() -> T,
+) {
+    let (first, begun) = (look(), Instant::now());
+    while begun.elapsed() < span {
+        assert_eq!(look(), first, "after {:?}: {what}", begun.elapsed());
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

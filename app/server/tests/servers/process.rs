@@ -2,6 +2,7 @@
 //! started once more.
 
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
 use super::etcd::{Etcd, signal};
@@ -15,6 +16,7 @@ const ETCD: &str = "PLIMSOLL_TEST_ETCD";
 pub(crate) struct Process {
     child: Child,
     pub(crate) grpc: String,
+    pub(crate) http: SocketAddr,
 }
 
 impl Process {
@@ -29,12 +31,15 @@ impl Process {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let grpc = lines.by_ref().map_while(Result::ok).find_map(|line| {
-            line.split_once("serving ").map(|(_, address)| address.trim().to_owned())
+        let serving = lines.by_ref().map_while(Result::ok).find_map(|line| {
+            let (_, addresses) = line.split_once("serving ")?;
+            let (grpc, http) = addresses.split_once(' ')?;
+            Some((grpc.to_owned(), http.trim().parse().ok()?))
         });
         // Read on, so that it can write.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { grpc: grpc.expect("it serves"), child }
+        let (grpc, http) = serving.expect("it serves");
+        Self { grpc, http, child }
     }
 
     pub(crate) fn kill(&mut self) {
@@ -77,7 +82,7 @@ async fn serve() {
     let mut config = config_of(etcd);
     config.namespaces = vec![namespace("orders", 24), namespace("carts", 0)];
     let server = start(&config).await;
-    println!("serving {}", server.grpc);
+    println!("serving {} {}", server.grpc, server.http);
     std::future::pending::<()>().await;
 }
 

@@ -292,6 +292,7 @@ fn executor(id: &str, host: &str, status: &str, load: f64, shards: u64) -> Execu
         last_heartbeat: at(5, 0),
         protocol: "session".into(),
         capacity: 1.0,
+        silent_ms: 200,
     }
 }
 

@@ -11,6 +11,7 @@ mod book;
 mod executor;
 mod fault;
 mod gauges;
+mod ground;
 mod inflict;
 mod links;
 mod namespaces;
@@ -35,6 +36,7 @@ use clap::Args;
 
 pub(crate) use self::executor::Options as ExecutorOptions;
 use self::fault::Kind;
+use self::ground::{Cut, Ground};
 pub(crate) use self::spectator::Options as SpectatorOptions;
 pub(crate) use self::{executor::run as run_executor, spectator::run as run_spectator};
 
@@ -52,6 +54,12 @@ pub(crate) struct Options {
     /// Say what faults there are, and nothing else
     #[arg(long)]
     list: bool,
+    /// How links are cut
+    #[arg(long, value_enum, default_value_t = Cut::Auto)]
+    links: Cut,
+    /// This run has namespaces of its own: it began itself anew
+    #[arg(long, hide = true)]
+    inside: bool,
     /// A plimsoll binary; by default one is built beside this program
     #[arg(long, value_name = "FILE")]
     plimsoll: Option<PathBuf>,
@@ -70,16 +78,27 @@ pub(crate) async fn run(options: Options) -> Result<()> {
         }
         return Ok(());
     }
-    let plimsoll = options.plimsoll.map_or_else(binary::build, Ok)?;
+    let mut more = Vec::new();
+    let plimsoll = match options.plimsoll {
+        Some(given) => given,
+        // Before there are namespaces: cargo may need the network.
+        None => {
+            let built = binary::build()?;
+            more = vec!["--plimsoll".into(), built.clone().into()];
+            built
+        }
+    };
+    let why = (!options.inside).then(|| ground::enter(options.links, &more)).transpose()?;
     let folder = tempfile::Builder::new().prefix("plimsoll-chaos-").tempdir();
     let folder = folder.context("cannot make a folder for the run")?;
+    let ground = why.map_or_else(|| Ground::inside(folder.path()), Ground::outside);
     let recipe = run::Recipe {
         seed: options.seed.unwrap_or_else(rand::random),
         span: Duration::from_secs_f64(options.minutes * 60.0),
-        kinds: if options.faults.is_empty() { Kind::all().collect() } else { options.faults },
+        kinds: possible(options.faults, &ground)?,
         plimsoll,
     };
-    let finished = run::run(&recipe, folder.path()).await;
+    let finished = run::run(&recipe, folder.path(), ground).await;
     let well = finished.as_ref().is_ok_and(|report| report.violations.is_empty());
     if options.keep || !well {
         eprintln!("everything that was written down: {}", folder.keep().display());
@@ -94,4 +113,15 @@ pub(crate) async fn run(options: Options) -> Result<()> {
         bail!("{} violations; again with --seed {}", report.violations.len(), recipe.seed);
     }
     Ok(())
+}
+
+/// All that can be done here, if none are asked for.
+fn possible(asked: Vec<Kind>, ground: &Ground) -> Result<Vec<Kind>> {
+    if asked.is_empty() {
+        return Ok(Kind::all().filter(|kind| ground.allows(*kind)).collect());
+    }
+    match asked.iter().find(|kind| !ground.allows(**kind)) {
+        Some(kind) => bail!("{kind} cannot be done here: {ground}"),
+        None => Ok(asked),
+    }
 }

@@ -5,11 +5,15 @@
 //! Nothing here knows what ought to happen: that is for whoever breaks.
 
 mod clock;
+mod disk;
 mod etcd;
+mod network;
 mod process;
 mod relay;
 
 pub use clock::Moment;
-pub use etcd::{EtcdMember, start_etcd};
+pub use disk::Disk;
+pub use etcd::{EtcdMember, MemberPlace, start_etcd};
+pub use network::{Fate, Fates, Network, alone, attempt};
 pub use process::Process;
 pub use relay::{Flow, LinkState, Relay};

@@ -68,6 +68,8 @@ pub(super) struct Book {
     /// The last start of a shard that was not created.
     pub(super) last_start: Option<Moment>,
     pub(super) losses: Vec<Loss>,
+    /// When an executor's lease in a namespace ended.
+    pub(super) lease_ends: Vec<Moment>,
     pub(super) slow: Vec<Slow>,
     pub(super) answered: u64,
     /// Requests for shards that were drained.
@@ -149,6 +151,7 @@ impl Book {
                 let shards = shards.into_iter().map(|(shard, _)| shard).collect();
                 self.latest.insert(who.to_owned(), (to, shards));
             }
+            Entry::LeaseEnded { at } => self.lease_ends.push(at),
             Entry::Stalled { from, to } => {
                 self.stalls.entry(who.to_owned()).or_default().push((from, to));
             }

@@ -30,10 +30,15 @@ pub(super) enum Kind {
     MuteExecutorServer,
     CutServerServer,
     DeafServerServer,
+    RefuseServerServer,
+    UnplugLeader,
+    CutEtcdEtcd,
     SlowLinks,
     FullEtcd,
     NoDiskEtcd,
-    SlowEtcd,
+    FullDiskEtcd,
+    SlowDiskEtcd,
+    StutterEtcd,
     RollServers,
     RollExecutors,
     EtcdAway,
@@ -41,10 +46,19 @@ pub(super) enum Kind {
     Drain,
 }
 
+/// What a fault may need that not every machine allows.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Need {
+    /// Network namespaces.
+    Packets,
+    /// A disk of its own for each member of etcd.
+    Disks,
+}
+
 /// Name, whether executors feel it themselves, and what is done.
 type About = (Kind, &'static str, bool, &'static str);
 
-const ABOUT: [About; 22] = [
+const ABOUT: [About; 27] = [
     (Kind::KillLeader, "kill-leader", false, "kill -9 of the server that leads, back after 3 s"),
     (
         Kind::StopLeader,
@@ -93,7 +107,30 @@ const ABOUT: [About; 22] = [
         false,
         "other servers' requests reach the leader, no answer comes back, 6 s",
     ),
-    (Kind::SlowLinks, "slow-links", false, "every link delays every chunk by 50 ms, for 5 s"),
+    (
+        Kind::RefuseServerServer,
+        "refuse-server-server",
+        false,
+        "the leader refuses other servers' connections though it lives, 6 s",
+    ),
+    (
+        Kind::UnplugLeader,
+        "unplug-leader",
+        false,
+        "the server that leads is cut off from everybody, for longer than a lease",
+    ),
+    (
+        Kind::CutEtcdEtcd,
+        "cut-etcd-etcd",
+        false,
+        "the leading member of etcd reaches no other, 6 s; servers reach them all",
+    ),
+    (
+        Kind::SlowLinks,
+        "slow-links",
+        false,
+        "every link carries 512 kbit/s, or delays every chunk by 50 ms, for 5 s",
+    ),
     (Kind::FullEtcd, "full-etcd", false, "etcd is filled to its quota: NOSPACE, mended after 5 s"),
     (
         Kind::NoDiskEtcd,
@@ -102,8 +139,20 @@ const ABOUT: [About; 22] = [
         "a member of etcd can write no more to its files, and starts anew after 3 s",
     ),
     (
-        Kind::SlowEtcd,
-        "slow-etcd",
+        Kind::FullDiskEtcd,
+        "full-disk-etcd",
+        false,
+        "the disk of a member of etcd is full; it has room, and starts anew, after 3 s",
+    ),
+    (
+        Kind::SlowDiskEtcd,
+        "slow-disk-etcd",
+        false,
+        "the disks of all members of etcd take 4 to 16 writes a second, for 5 s",
+    ),
+    (
+        Kind::StutterEtcd,
+        "stutter-etcd",
         false,
         "all members of etcd stand still for 200 of every 300 ms, for 5 s",
     ),
@@ -155,6 +204,15 @@ impl Kind {
 }
 
 impl Kind {
+    /// What the machine must allow for it.
+    pub(super) fn needs(self) -> Option<Need> {
+        match self {
+            Self::CutEtcdEtcd | Self::UnplugLeader => Some(Need::Packets),
+            Self::FullDiskEtcd | Self::SlowDiskEtcd => Some(Need::Disks),
+            _ => None,
+        }
+    }
+
     /// Whether clients may have to find another server.
     pub(super) fn changes_leaders(self) -> bool {
         let clients = matches!(self, Self::SlowLinks | Self::Drain);

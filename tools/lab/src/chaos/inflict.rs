@@ -1,5 +1,6 @@
 //! Carries out faults, one at a time, and mends what it broke.
 
+mod disks;
 mod etcd;
 mod executors;
 mod links;
@@ -51,7 +52,10 @@ impl World<'_> {
             Kind::StopEtcd => self.stop_etcd().await,
             Kind::FullEtcd => self.full_etcd().await,
             Kind::NoDiskEtcd => self.no_disk_etcd().await,
-            Kind::SlowEtcd => self.slow_etcd().await,
+            Kind::FullDiskEtcd => self.full_disk_etcd().await,
+            Kind::SlowDiskEtcd => self.slow_disk_etcd().await,
+            Kind::StutterEtcd => self.stutter_etcd().await,
+            Kind::CutEtcdEtcd => self.cut_etcd_etcd().await,
             Kind::EtcdAway => self.etcd_away().await,
             Kind::CutServerEtcd
             | Kind::DeafServerEtcd
@@ -60,6 +64,8 @@ impl World<'_> {
             | Kind::MuteExecutorServer
             | Kind::CutServerServer
             | Kind::DeafServerServer
+            | Kind::RefuseServerServer
+            | Kind::UnplugLeader
             | Kind::SlowLinks => self.disturb_links(kind).await,
         }
     }

@@ -26,6 +26,8 @@ pub(super) enum Entry {
     Stopped { at: Moment, shard: String, generation: u64 },
     /// Asked between these two moments, the executor said that it owns just these.
     Owns { from: Moment, to: Moment, shards: Vec<(String, u64)> },
+    /// The executor heard of no server for as long as its lease in a namespace.
+    LeaseEnded { at: Moment },
     /// The process itself did not run between these two moments.
     Stalled { from: Moment, to: Moment },
     /// The request that was due then was answered by an executor that owned the

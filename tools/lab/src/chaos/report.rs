@@ -14,6 +14,7 @@ use super::windows::{Effect, Window};
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Report {
     pub(super) seed: u64,
+    pub(super) ground: String,
     pub(super) seconds: f64,
     pub(super) faults: usize,
     pub(super) effects: Vec<Effect>,
@@ -25,6 +26,8 @@ pub(super) struct Report {
     pub(super) refused_drained: u64,
     /// Moves in windows of faults that touch no executor.
     pub(super) moves_by_leader_changes: usize,
+    /// Leases that ended in the same windows.
+    pub(super) leases_by_leader_changes: usize,
     pub(super) kill_to_grant: Times,
     pub(super) leave_to_grant: Times,
     pub(super) requests_steady: f64,
@@ -121,24 +124,26 @@ impl Report {
     fn write(&self, to: &mut String) -> std::fmt::Result {
         writeln!(
             to,
-            "{:<22} {:>5} {:>9} {:>6} {:>10} {:>6}  mostly",
-            "fault", "times", "owned in", "moves", "slowest", "lost"
+            "{:<22} {:>5} {:>9} {:>6} {:>6} {:>10} {:>6}  mostly",
+            "fault", "times", "owned in", "moves", "leases", "slowest", "lost"
         )?;
         for it in &self.effects {
             let Effect { fault, times, slowest_recovery_s: well, moves, lost, mostly, .. } = it;
-            let slowest = it.slowest_answer_s;
+            let (slowest, leases) = (it.slowest_answer_s, it.leases);
             writeln!(
                 to,
-                "{fault:<22} {times:>5} {well:>7.1} s {moves:>6} {slowest:>8.2} s {lost:>6}  {mostly}"
+                "{fault:<22} {times:>5} {well:>7.1} s {moves:>6} {leases:>6} {slowest:>8.2} s {lost:>6}  {mostly}"
             )?;
         }
         let mut line = |what: &str, value: String| writeln!(to, "{what:<44} {value}");
         line("run", format!("{:.0} s, {} faults, seed {}", self.seconds, self.faults, self.seed))?;
+        line("ground", self.ground.clone())?;
         line("ownership checks", self.checks.to_string())?;
         line("violations", self.violations.len().to_string())?;
         line("requests answered, lost", format!("{}, {}", self.answered, self.lost))?;
         line("requests lost while nothing was wrong", self.lost_without_fault.to_string())?;
         line("moves by faults of servers and etcd", self.moves_by_leader_changes.to_string())?;
+        line("leases lost by them", self.leases_by_leader_changes.to_string())?;
         line("leader kill -9 to next grant", self.kill_to_grant.text())?;
         line("leader leaves: longest time without a grant", self.leave_to_grant.text())?;
         let times = self.requests_most / self.requests_steady.max(1.0);

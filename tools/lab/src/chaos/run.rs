@@ -13,6 +13,7 @@ use tokio::time::{interval, sleep};
 use super::book::{Book, is_created};
 use super::fault::{Dice, Kind, Schedule};
 use super::gauges::Gauges;
+use super::ground::Ground;
 use super::inflict::{Mark, World};
 use super::namespaces;
 use super::operator::Operator;
@@ -42,6 +43,8 @@ struct Run {
     scene: Scene,
     book: Book,
     story: Story,
+    /// What the machine allowed.
+    ground: String,
     operator: Operator,
     probe: Probe,
     gauges: Gauges,
@@ -59,8 +62,8 @@ struct Run {
 }
 
 /// Runs to the end, or to the first violation.
-pub(super) async fn run(recipe: &Recipe, folder: &Path) -> Result<Report> {
-    let mut run = Run::start(recipe, folder).await?;
+pub(super) async fn run(recipe: &Recipe, folder: &Path, ground: Ground) -> Result<Report> {
+    let mut run = Run::start(recipe, folder, ground).await?;
     if let Err(error) = run.go(recipe).await {
         run.failures.push(Violation { at: Moment::now(), what: format!("{error:#}") });
     }
@@ -73,10 +76,11 @@ pub(super) async fn run(recipe: &Recipe, folder: &Path) -> Result<Report> {
 // === impl Run: the faults ===
 
 impl Run {
-    async fn start(recipe: &Recipe, folder: &Path) -> Result<Self> {
-        let story = Story::new();
+    async fn start(recipe: &Recipe, folder: &Path, ground: Ground) -> Result<Self> {
+        let (story, told_of_ground) = (Story::new(), ground.to_string());
         story.tell(&format!("seed {}", recipe.seed));
-        let scene = Scene::start(folder, &recipe.plimsoll, recipe.seed).await?;
+        story.tell(&told_of_ground);
+        let scene = Scene::start(folder, &recipe.plimsoll, recipe.seed, ground).await?;
         let mut book = Book::of(Scene::records(folder));
         story.tell("all processes run");
         until_well(&mut book, &[], Moment::now()).await?;
@@ -90,6 +94,7 @@ impl Run {
             scene,
             book,
             story,
+            ground: told_of_ground,
             begun: Moment::now(),
             drains: Vec::new(),
             outlasted: 0,
@@ -170,15 +175,18 @@ impl Run {
         violations.append(&mut self.failures);
         let told = |it: &Violation| format!("{:.3} s: {}", self.story.seconds(it.at), it.what);
         let effects = effects(&self.book, &self.windows);
-        let moved = effects.iter().filter(|effect| effect.moves_nothing).map(|effect| effect.moves);
+        let harmless = || effects.iter().filter(|effect| effect.moves_nothing);
+        let (moved, ended) = (harmless().map(|it| it.moves), harmless().map(|it| it.leases));
         let granted = self.probe.granted();
         let rates = self.gauges.rates();
         let (requests_most, requests_most_by) = highest_rate(&rates, &self.windows);
         Ok(Report {
             seed: recipe.seed,
+            ground: self.ground.clone(),
             seconds: self.begun.elapsed().as_secs_f64(),
             faults: self.windows.len(),
             moves_by_leader_changes: moved.sum(),
+            leases_by_leader_changes: ended.sum(),
             effects,
             checks: self.book.checks,
             violations: violations.iter().map(told).collect(),

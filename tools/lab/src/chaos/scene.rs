@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use plimsoll_testkit::chaos::{EtcdMember, Moment, Process, start_etcd};
+use plimsoll_testkit::chaos::{Disk, EtcdMember, MemberPlace, Moment, Process, start_etcd};
 use plimsoll_testkit::http_get;
 use tokio::time::{sleep, timeout};
 
 use super::addresses::{ETCD, EXECUTORS, End, Net, SERVERS, SPECTATORS};
+use super::ground::Ground;
 use super::links::Links;
 use super::namespaces;
 
@@ -24,6 +25,8 @@ pub(super) struct Scene {
     pub(super) net: Net,
     pub(super) links: Links,
     pub(super) etcd: Vec<EtcdMember>,
+    /// Of the members of etcd, if they can have any; goes after them.
+    pub(super) disks: Vec<Disk>,
     pub(super) servers: Vec<Process>,
     pub(super) executors: Vec<Process>,
     pub(super) spectators: Vec<Process>,
@@ -31,22 +34,30 @@ pub(super) struct Scene {
 
 impl Scene {
     /// Starts everything, the servers' way up first, and waits until servers serve.
-    pub(super) async fn start(folder: &Path, plimsoll: &Path, seed: u64) -> Result<Self> {
-        let net = Net::of_this_process();
-        let links = Links::start(net).await?;
-        let members: Vec<_> = (0..ETCD).map(|n| (net.of(End::Etcd(n)), net.etcd_peer(n))).collect();
-        let etcd = start_etcd(folder, &members, QUOTA)?;
+    pub(super) async fn start(
+        folder: &Path,
+        plimsoll: &Path,
+        seed: u64,
+        ground: Ground,
+    ) -> Result<Self> {
+        let links = match ground.drops_packets() {
+            true => Links::of_packets()?,
+            false => Links::of_relays().await?,
+        };
+        let (net, disks) = (links.net(), ground.disks.unwrap_or_default());
+        let places: Vec<_> = (0..ETCD).map(|n| member(folder, &links, disks.get(n), n)).collect();
+        let etcd = start_etcd(folder, &places, QUOTA)?;
         for member in &etcd {
             let what = format!("{} knows a leader", member.process.name());
             until(&what, || async { member.is_healthy().await }).await?;
         }
         std::fs::write(folder.join("plimsoll.toml"), namespaces::configuration())?;
-        let servers = (0..SERVERS).map(|n| server(folder, plimsoll, &links, net, n)).collect();
-        let executors = (0..EXECUTORS).map(|n| executor(folder, &links, net, n));
+        let servers = (0..SERVERS).map(|n| server(folder, plimsoll, &links, n)).collect();
+        let executors = (0..EXECUTORS).map(|n| executor(folder, &links, n));
         let spectators = (0..SPECTATORS).map(|n| spectator(folder, &links, n, seed));
         let (executors, spectators) =
             (executors.collect::<Result<_>>()?, spectators.collect::<Result<_>>()?);
-        let mut scene = Self { net, links, etcd, servers, executors, spectators };
+        let mut scene = Self { net, links, etcd, disks, servers, executors, spectators };
         scene.servers.iter_mut().try_for_each(Process::start)?;
         for n in 0..SERVERS {
             scene.until_ready(n).await?;
@@ -59,7 +70,7 @@ impl Scene {
     /// Every executor and spectator with the file that it writes.
     pub(super) fn records(folder: &Path) -> Vec<(String, PathBuf)> {
         let executors = (0..EXECUTORS).map(executor_name);
-        let spectators = (0..SPECTATORS).map(spectator_name);
+        let spectators = (0..SPECTATORS).map(|n| End::Spectator(n).to_string());
         let file = |name: String| (name.clone(), folder.join(format!("{name}.jsonl")));
         executors.chain(spectators).map(file).collect()
     }
@@ -93,26 +104,23 @@ impl Scene {
     /// `kill -9`; whoever connects is refused from then on.
     pub(super) fn kill_server(&mut self, n: usize) -> Result<Moment> {
         let killed = self.servers[n].kill()?;
-        self.links.refuse(End::Server(n), true);
+        self.links.refuse(End::Server(n), true)?;
         Ok(killed)
     }
 
     pub(super) fn start_server(&mut self, n: usize) -> Result<()> {
         self.servers[n].start()?;
-        self.links.refuse(End::Server(n), false);
-        Ok(())
+        self.links.refuse(End::Server(n), false)
     }
 
     pub(super) fn kill_etcd(&mut self, n: usize) -> Result<()> {
         self.etcd[n].process.kill()?;
-        self.links.refuse(End::Etcd(n), true);
-        Ok(())
+        self.links.refuse(End::Etcd(n), true)
     }
 
     pub(super) fn start_etcd(&mut self, n: usize) -> Result<()> {
         self.etcd[n].process.start()?;
-        self.links.refuse(End::Etcd(n), false);
-        Ok(())
+        self.links.refuse(End::Etcd(n), false)
     }
 
     pub(super) async fn until_etcd_is_healthy(&self) -> Result<()> {
@@ -135,15 +143,25 @@ impl Scene {
 }
 
 pub(super) fn executor_name(n: usize) -> String {
-    format!("executor-{n}")
+    End::Executor(n).to_string()
 }
 
-fn spectator_name(n: usize) -> String {
-    format!("spectator-{n}")
+fn member(folder: &Path, links: &Links, disk: Option<&Disk>, n: usize) -> MemberPlace {
+    let (net, name) = (links.net(), End::Etcd(n));
+    MemberPlace {
+        client: net.of(name),
+        peer: net.etcd_peer(n),
+        data: match disk {
+            Some(disk) => disk.folder().join("data"),
+            None => folder.join(format!("{name}.data")),
+        },
+        starter: links.starter(name),
+        group: disk.map(Disk::group),
+    }
 }
 
-fn server(folder: &Path, plimsoll: &Path, links: &Links, net: Net, n: usize) -> Process {
-    let name = format!("server-{n}");
+fn server(folder: &Path, plimsoll: &Path, links: &Links, n: usize) -> Process {
+    let (net, name) = (links.net(), End::Server(n).to_string());
     let url = |to| format!("http://{}", links.address(End::Server(n), to));
     let etcd = (0..ETCD).map(|member| url(End::Etcd(member))).collect::<Vec<_>>().join(",");
     let arguments = [
@@ -155,42 +173,44 @@ fn server(folder: &Path, plimsoll: &Path, links: &Links, net: Net, n: usize) -> 
         ("http", net.http(n).to_string()),
     ];
     let flags = arguments.map(|(name, value)| format!("--{name}={value}"));
-    let arguments = std::iter::once("server".to_owned()).chain(flags).collect();
+    // Beyond the loopback: the network is the run's alone.
+    let words = ["server", "--allow-open"].map(str::to_owned);
+    let arguments = words.into_iter().chain(flags).collect();
     let process = Process::new(&name, plimsoll, arguments, folder.join(format!("{name}.out")));
-    process.variable("PLIMSOLL_LOG_FORMAT", "json")
+    process.started_by(links.starter(End::Server(n))).variable("PLIMSOLL_LOG_FORMAT", "json")
 }
 
-fn executor(folder: &Path, links: &Links, net: Net, n: usize) -> Result<Process> {
-    let name = executor_name(n);
-    let listen = net.of(End::Executor(n)).to_string();
+fn executor(folder: &Path, links: &Links, n: usize) -> Result<Process> {
+    let end = End::Executor(n);
     let mut arguments = vec![
         "chaos-executor".to_owned(),
-        format!("--servers={}", servers(links, End::Executor(n))),
-        format!("--id={name}"),
-        format!("--listen={listen}"),
-        format!("--log={}", folder.join(format!("{name}.jsonl")).display()),
+        format!("--servers={}", servers(links, end)),
+        format!("--id={end}"),
+        format!("--listen={}", links.net().of(end)),
+        format!("--log={}", folder.join(format!("{end}.jsonl")).display()),
     ];
     arguments.extend(namespaces::all().map(|namespace| format!("--namespace={namespace}")));
-    child(folder, &name, arguments)
+    child(folder, links, end, arguments)
 }
 
 fn spectator(folder: &Path, links: &Links, n: usize, seed: u64) -> Result<Process> {
-    let name = spectator_name(n);
+    let end = End::Spectator(n);
     let arguments = vec![
         "chaos-spectator".to_owned(),
-        format!("--servers={}", servers(links, End::Spectator(n))),
-        format!("--log={}", folder.join(format!("{name}.jsonl")).display()),
+        format!("--servers={}", servers(links, end)),
+        format!("--log={}", folder.join(format!("{end}.jsonl")).display()),
         format!("--rate={RATE}"),
         format!("--seed={}", seed.wrapping_add(n as u64)),
     ];
-    child(folder, &name, arguments)
+    child(folder, links, end, arguments)
 }
 
-fn child(folder: &Path, name: &str, arguments: Vec<String>) -> Result<Process> {
+fn child(folder: &Path, links: &Links, end: End, arguments: Vec<String>) -> Result<Process> {
     let lab = std::env::current_exe().context("cannot find this program")?;
-    let process = Process::new(name, &lab, arguments, folder.join(format!("{name}.out")));
+    let name = end.to_string();
+    let process = Process::new(&name, &lab, arguments, folder.join(format!("{name}.out")));
     // Two threads: twenty processes share the machine.
-    Ok(process.variable("TOKIO_WORKER_THREADS", "2"))
+    Ok(process.started_by(links.starter(end)).variable("TOKIO_WORKER_THREADS", "2"))
 }
 
 fn servers(links: &Links, from: End) -> String {

@@ -12,10 +12,11 @@ use super::namespaces::{self, FIXED};
 use super::oracle::{Drain, Drained};
 use super::scene::executor_name;
 
-/// Everything undrained has an owner within this after a fault.
+/// Everything undrained has an owner within this after a fault, and after a move.
 const OWNED_WITHIN: Duration = Duration::from_secs(30);
-/// And whoever was away has work again, and nothing moves, within this.
-const SETTLED_WITHIN: Duration = Duration::from_secs(60);
+/// And whoever was away has work again, and nothing moves, within this: a leader that
+/// took over without a hand-over moves nothing for balance for a cooldown, a minute.
+const SETTLED_WITHIN: Duration = Duration::from_secs(90);
 /// Nothing was started for so long: nothing moves any more.
 const QUIET: Duration = Duration::from_millis(1500);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -33,12 +34,15 @@ pub(super) async fn until_well(
 ) -> Result<Moment> {
     let drains: Vec<_> = drains.iter().filter(|drain| drain.to.is_none()).collect();
     let (mut owned, mut busy) = (None, mended);
+    // Since when some shard has no owner: those that move have none for a moment.
+    let mut missing_since = mended;
     loop {
         book.read()?;
         let (missing, idle) = (missing(book, &drains), idle(book, &drains));
         let now = Moment::now();
         if missing.is_empty() {
             owned.get_or_insert(now);
+            missing_since = now;
         }
         if !(missing.is_empty() && idle.is_empty()) {
             busy = now;
@@ -51,7 +55,7 @@ pub(super) async fn until_well(
         }
         let since = mended.elapsed();
         ensure!(
-            missing.is_empty() || since < OWNED_WITHIN,
+            missing_since.elapsed() < OWNED_WITHIN,
             "{since:.0?} later these have no owner, or are drained and have one: {missing:?}"
         );
         ensure!(since < SETTLED_WITHIN, "{since:.0?} later shards still move, or idle: {idle:?}");

@@ -28,6 +28,8 @@ pub(super) struct Effect {
     pub(super) slowest_recovery_s: f64,
     /// Changes of owner.
     pub(super) moves: usize,
+    /// Leases that ended, one for each executor and namespace.
+    pub(super) leases: usize,
     pub(super) lost: usize,
     /// The slowest answer, from when the request was due until it was carried out.
     pub(super) slowest_answer_s: f64,
@@ -60,6 +62,7 @@ pub(super) fn effects(book: &Book, windows: &[Window]) -> Vec<Effect> {
             times: here.len(),
             slowest_recovery_s: recovery.fold(0.0, f64::max),
             moves: moves.iter().filter(|at| within(**at)).count(),
+            leases: book.lease_ends.iter().filter(|at| within(**at)).count(),
             lost: lost.len(),
             slowest_answer_s: slow.map(|slow| slow.took.as_secs_f64()).fold(0.0, f64::max),
             mostly: most_frequent(lost.iter().map(|loss| loss.cause.as_str())),
@@ -119,8 +122,12 @@ mod tests {
         };
         let lost =
             |second| Entry::Lost { due: at(second), shard: "orders/1".into(), cause: "x".into() };
+        let ended = |second| Entry::LeaseEnded { at: at(second) };
         let mut book = Book::of([
-            write("a", &[owns(1, "orders/1", 1), owns(1, "jobs/1", 1), lost(12), lost(50)]),
+            write(
+                "a",
+                &[owns(1, "orders/1", 1), owns(1, "jobs/1", 1), lost(12), lost(50), ended(13)],
+            ),
             write("b", &[owns(12, "orders/1", 2), owns(12, "jobs/1", 2), owns(30, "orders/1", 3)]),
         ]);
         book.read().unwrap();
@@ -132,9 +139,10 @@ mod tests {
             to: at(16),
         };
         let effects = effects(&book, &[window]);
-        let Effect { times, slowest_recovery_s, moves, lost, .. } = &effects[0];
+        let Effect { times, slowest_recovery_s, moves, leases, lost, .. } = &effects[0];
         // A later grant to the same owner is no move, and created shards are not counted.
-        assert_eq!((*times, *slowest_recovery_s, *moves, *lost), (1, 1.0, 1, 1));
+        assert_eq!((*times, *slowest_recovery_s, *moves), (1, 1.0, 1));
+        assert_eq!((*leases, *lost), (1, 1));
         assert_eq!((effects.len(), effects[0].mostly.as_str()), (1, "x"));
         assert_eq!(lost_outside(&book, at(0), &[window]), 1);
         assert_eq!(lost_outside(&book, at(51), &[window]), 0);

@@ -2,7 +2,7 @@
 //! filling it, and mending it after that.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -26,43 +26,62 @@ pub struct EtcdMember {
     pub client: SocketAddr,
 }
 
-/// Starts a member for each pair of addresses, for clients and for members, which
-/// hold at most `quota` bytes; does not wait for them. Data and output go to the
-/// folder. `ETCD_BIN` names another program than Debian's.
+/// Where a member lives.
+#[derive(Clone, Debug)]
+pub struct MemberPlace {
+    /// For clients.
+    pub client: SocketAddr,
+    /// For other members.
+    pub peer: SocketAddr,
+    /// Of its own; made if it is not there.
+    pub data: PathBuf,
+    /// What starts its process, as [`Process::started_by`].
+    pub starter: Vec<String>,
+    /// The control group of its process, as [`Process::in_group`].
+    pub group: Option<PathBuf>,
+}
+
+/// Starts a member at each place, which hold at most `quota` bytes; does not wait for
+/// them. Output goes to the folder. `ETCD_BIN` names another program than Debian's.
 ///
 /// # Errors
 /// It cannot be started: is etcd-server installed?
-pub fn start_etcd(
+pub fn start_etcd(folder: &Path, places: &[MemberPlace], quota: u64) -> Result<Vec<EtcdMember>> {
+    let names = (1..).map(|n: usize| format!("etcd-{n}"));
+    let all: Vec<_> = names.clone().zip(places).collect();
+    let cluster = all.iter().map(|(name, it)| format!("{name}=http://{}", it.peer));
+    let cluster = cluster.collect::<Vec<_>>().join(",");
+    all.into_iter().map(|(name, place)| start(folder, &name, place, &cluster, quota)).collect()
+}
+
+fn start(
     folder: &Path,
-    addresses: &[(SocketAddr, SocketAddr)],
+    name: &str,
+    place: &MemberPlace,
+    cluster: &str,
     quota: u64,
-) -> Result<Vec<EtcdMember>> {
+) -> Result<EtcdMember> {
     let program = std::env::var("ETCD_BIN").unwrap_or_else(|_| "etcd".to_owned());
-    let all: Vec<_> = (1..)
-        .zip(addresses)
-        .map(|(n, it): (usize, _)| format!("etcd-{n}=http://{}", it.1))
-        .collect();
-    let start = |(n, &(client, peer)): (usize, &(SocketAddr, SocketAddr))| {
-        let name = format!("etcd-{n}");
-        let data = folder.join(format!("{name}.data")).display().to_string();
-        let (of_client, of_peer) = (format!("http://{client}"), format!("http://{peer}"));
-        let arguments = [
-            ("name", &name),
-            ("data-dir", &data),
-            ("listen-client-urls", &of_client),
-            ("advertise-client-urls", &of_client),
-            ("listen-peer-urls", &of_peer),
-            ("initial-advertise-peer-urls", &of_peer),
-            ("initial-cluster", &all.join(",")),
-            ("quota-backend-bytes", &quota.to_string()),
-        ];
-        let arguments = arguments.map(|(name, value)| format!("--{name}={value}")).to_vec();
-        let output = folder.join(format!("{name}.out"));
-        let mut process = Process::new(&name, Path::new(&program), arguments, output);
-        process.start()?;
-        Ok(EtcdMember { process, client })
-    };
-    (1..).zip(addresses).map(start).collect()
+    let (client, peer) = (format!("http://{}", place.client), format!("http://{}", place.peer));
+    let arguments = [
+        ("name", name),
+        ("data-dir", &place.data.display().to_string()),
+        ("listen-client-urls", &client),
+        ("advertise-client-urls", &client),
+        ("listen-peer-urls", &peer),
+        ("initial-advertise-peer-urls", &peer),
+        ("initial-cluster", cluster),
+        ("quota-backend-bytes", &quota.to_string()),
+    ];
+    let arguments = arguments.map(|(name, value)| format!("--{name}={value}")).to_vec();
+    let output = folder.join(format!("{name}.out"));
+    let mut process = Process::new(name, Path::new(&program), arguments, output)
+        .started_by(place.starter.clone());
+    if let Some(group) = &place.group {
+        process = process.in_group(group.clone());
+    }
+    process.start()?;
+    Ok(EtcdMember { process, client: place.client })
 }
 
 impl EtcdMember {
@@ -87,15 +106,21 @@ impl EtcdMember {
     /// # Errors
     /// It takes more than there is room for.
     pub async fn fill(&self, quota: u64) -> Result<()> {
-        let value = "QUFB".repeat(JUNK_BYTES / 3);
-        // Of one key: what it was before takes room until it is compacted.
-        let put = json!({ "key": JUNK.0, "value": value });
+        let put = junk();
         for _ in 0..2 + quota / JUNK_BYTES as u64 {
             if self.order("kv/put", &put).await.is_err() {
                 return Ok(());
             }
         }
         anyhow::bail!("etcd holds more than its quota")
+    }
+
+    /// Puts a little junk, which is kept in the files of every member.
+    ///
+    /// # Errors
+    /// It refuses.
+    pub async fn put_junk(&self) -> Result<()> {
+        self.order("kv/put", &junk()).await.map(drop)
     }
 
     /// Takes the junk out again. Every member has to make room for itself by
@@ -137,6 +162,11 @@ impl EtcdMember {
         let answer = timeout(ANSWER_WITHIN, post(self.client, what, &body.to_string())).await;
         answer.with_context(|| format!("{} does not answer", self.process.name()))?
     }
+}
+
+/// Of one key: what it was before takes room until it is compacted.
+fn junk() -> Value {
+    json!({ "key": JUNK.0, "value": "QUFB".repeat(JUNK_BYTES / 3) })
 }
 
 async fn post(address: SocketAddr, what: &str, body: &str) -> Result<Value> {

@@ -23,6 +23,10 @@ pub struct Process {
     program: PathBuf,
     arguments: Vec<String>,
     variables: Vec<(String, String)>,
+    /// What starts it, with arguments of its own.
+    starter: Vec<String>,
+    /// The file of a control group that takes its id.
+    group: Option<PathBuf>,
     output: PathBuf,
     child: Option<Child>,
     paused: bool,
@@ -32,8 +36,23 @@ impl Process {
     /// A process that is not started yet.
     pub fn new(name: &str, program: &Path, arguments: Vec<String>, output: PathBuf) -> Self {
         let (name, program) = (name.to_owned(), program.to_owned());
-        let variables = Vec::new();
-        Self { name, program, arguments, variables, output, child: None, paused: false }
+        let (variables, starter) = (Vec::new(), Vec::new());
+        let (group, child, paused) = (None, None, false);
+        Self { name, program, arguments, variables, starter, group, output, child, paused }
+    }
+
+    /// Started by another program, which becomes it.
+    #[must_use]
+    pub fn started_by(mut self, starter: Vec<String>) -> Self {
+        self.starter = starter;
+        self
+    }
+
+    /// Put into a control group, by the file that takes its id, as soon as it runs.
+    #[must_use]
+    pub fn in_group(mut self, group: PathBuf) -> Self {
+        self.group = Some(group);
+        self
     }
 
     /// With a variable of the environment, which is empty otherwise but for `PATH`.
@@ -63,6 +82,10 @@ impl Process {
         let mut output = self.open_output()?;
         let mut command = self.command(said)?;
         let child = command.spawn().with_context(|| format!("cannot start {}", self.name))?;
+        if let Some(group) = &self.group {
+            let put = std::fs::write(group, child.id().to_string());
+            put.with_context(|| format!("cannot put {} into its group", self.name))?;
+        }
         // Ends with the process, whose end of the pipe is the last.
         std::thread::spawn(move || io::copy(&mut heard, &mut output));
         (self.child, self.paused) = (Some(child), false);
@@ -72,8 +95,10 @@ impl Process {
     /// What it prints goes through a pipe: no limit on its files must keep it from
     /// saying why it ends.
     fn command(&self, said: PipeWriter) -> Result<Command> {
-        let mut command = Command::new(WITH_ITS_PARENT[0]);
-        command.args(&WITH_ITS_PARENT[1..]).arg(&self.program).args(&self.arguments);
+        let parent = WITH_ITS_PARENT.map(str::to_owned);
+        let mut starters = self.starter.iter().chain(&parent);
+        let mut command = Command::new(starters.next().context("nothing starts it")?);
+        command.args(starters).arg(&self.program).args(&self.arguments);
         let path = std::env::var_os("PATH").unwrap_or_default();
         command.env_clear().env("PATH", path).envs(self.variables.iter().cloned());
         command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said);

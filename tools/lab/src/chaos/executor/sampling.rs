@@ -1,12 +1,13 @@
 //! Asks the executors what they own, every few milliseconds, on a thread of its
 //! own; writes down every change, and ten times a second that nothing changed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use plimsoll_client::Executor;
+use plimsoll_client::{Contact, Executor};
 use plimsoll_testkit::chaos::Moment;
 
 use super::super::record::{Entry, Log};
@@ -35,6 +36,7 @@ fn run(executors: &[(String, Executor)], log: &Log, end: &Receiver<()>) {
     let mut last = sample(executors);
     say(log, &last);
     let mut said = last.to;
+    let mut fenced = fenced_in(executors);
     while end.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
         let next = sample(executors);
         if next.to - last.to > STALL {
@@ -49,7 +51,16 @@ fn run(executors: &[(String, Executor)], log: &Log, end: &Receiver<()>) {
             said = next.to;
         }
         last = next;
+        let now = fenced_in(executors);
+        now.difference(&fenced).for_each(|_| log.append(&Entry::LeaseEnded { at: Moment::now() }));
+        fenced = now;
     }
+}
+
+/// Namespaces in which the lease has ended.
+fn fenced_in(executors: &[(String, Executor)]) -> BTreeSet<&str> {
+    let ended = |it: &&(String, Executor)| *it.1.contact().borrow() == Contact::LeaseEnded;
+    executors.iter().filter(ended).map(|(namespace, _)| namespace.as_str()).collect()
 }
 
 fn sample(executors: &[(String, Executor)]) -> Sample {

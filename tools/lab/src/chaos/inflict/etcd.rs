@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use plimsoll_testkit::chaos::Moment;
 use rand::RngExt;
 use tokio::time::sleep;
@@ -15,13 +15,11 @@ use super::World;
 const AWAY: Duration = Duration::from_secs(3);
 const TROUBLE: Duration = Duration::from_secs(5);
 const ALL_AWAY: Duration = Duration::from_secs(20);
-/// A member without disk has to notice by a write.
-const NOTICES_WITHIN: Duration = Duration::from_secs(10);
 const STILL: Duration = Duration::from_millis(200);
 const ALIVE: Duration = Duration::from_millis(100);
 
 impl World<'_> {
-    fn member(&mut self) -> usize {
+    pub(super) fn member(&mut self) -> usize {
         self.dice.random_range(0..ETCD)
     }
 
@@ -33,7 +31,7 @@ impl World<'_> {
         self.back(victim).await
     }
 
-    async fn back(&mut self, member: usize) -> Result<()> {
+    pub(super) async fn back(&mut self, member: usize) -> Result<()> {
         self.scene.start_etcd(member)?;
         self.scene.until_etcd_is_healthy().await?;
         self.story.tell(&format!("  etcd-{} is back", member + 1));
@@ -62,22 +60,7 @@ impl World<'_> {
         Ok(())
     }
 
-    pub(super) async fn no_disk_etcd(&mut self) -> Result<()> {
-        let victim = self.member();
-        // Whatever it writes is beyond the first byte of its file.
-        self.scene.etcd[victim].process.limit_files(1)?;
-        let begun = Moment::now();
-        while self.scene.etcd[victim].process.is_running() {
-            ensure!(begun.elapsed() < NOTICES_WITHIN, "etcd writes nothing: it did not notice");
-            sleep(STILL).await;
-        }
-        self.story.tell(&format!("  etcd-{} found its disk full and ended", victim + 1));
-        self.scene.kill_etcd(victim)?;
-        sleep(about(AWAY, &mut self.dice)).await;
-        self.back(victim).await
-    }
-
-    pub(super) async fn slow_etcd(&mut self) -> Result<()> {
+    pub(super) async fn stutter_etcd(&mut self) -> Result<()> {
         let (begun, span) = (Moment::now(), about(TROUBLE, &mut self.dice));
         while begun.elapsed() < span {
             self.each_member(|process| process.pause())?;

@@ -7,7 +7,7 @@ use plimsoll_testkit::chaos::{Flow, LinkState};
 use rand::RngExt;
 use tokio::time::sleep;
 
-use super::super::addresses::{EXECUTORS, End};
+use super::super::addresses::{ETCD, EXECUTORS, End};
 use super::super::fault::{Kind, about, past_a_lease};
 use super::World;
 
@@ -17,6 +17,8 @@ const CUT: LinkState = state(Flow::Stalls, Flow::Stalls);
 const DEAF: LinkState = state(Flow::Passes, Flow::Stalls);
 /// The one who connected is not heard.
 const MUTE: LinkState = state(Flow::Stalls, Flow::Passes);
+/// As if nobody listened.
+const REFUSING: LinkState = LinkState { refuses: true, ..state(Flow::Passes, Flow::Passes) };
 
 const fn state(there: Flow, back: Flow) -> LinkState {
     LinkState { refuses: false, there, back, delay: Duration::ZERO }
@@ -42,13 +44,31 @@ impl World<'_> {
         let server = End::Server(self.victim().await);
         let of_etcd = move |from: End, to: End| from == server && matches!(to, End::Etcd(_));
         let of_peers = move |from: End, to: End| from == End::Servers && to == server;
+        let of_everybody = move |from: End, to: End| from == server || to == server;
         let trouble = about(TROUBLE, &mut self.dice);
+        let past = past_a_lease(&mut self.dice);
         match kind {
+            Kind::RefuseServerServer => self.disturb(of_peers, REFUSING, trouble).await,
+            Kind::UnplugLeader => self.disturb(of_everybody, CUT, past).await,
             Kind::CutServerEtcd => self.disturb(of_etcd, CUT, trouble).await,
             Kind::DeafServerServer => self.disturb(of_peers, DEAF, trouble).await,
             Kind::DeafServerEtcd => self.disturb(of_etcd, DEAF, trouble).await,
             _ => self.disturb(of_peers, CUT, trouble).await,
         }
+    }
+
+    /// The member that leads the others, so that another one has to.
+    pub(super) async fn cut_etcd_etcd(&mut self) -> Result<()> {
+        let mut leads = self.dice.random_range(0..ETCD);
+        for (n, member) in self.scene.etcd.iter().enumerate() {
+            if member.figure("etcd_server_is_leader").await? > 0.0 {
+                leads = n;
+            }
+        }
+        self.story.tell(&format!("  {} leads the others", End::Etcd(leads)));
+        let of_members = move |from: End, to: End| from == End::Members && to == End::Etcd(leads);
+        let trouble = about(TROUBLE, &mut self.dice);
+        self.disturb(of_members, CUT, trouble).await
     }
 
     async fn disturb(
@@ -57,9 +77,9 @@ impl World<'_> {
         state: LinkState,
         span: Duration,
     ) -> Result<()> {
-        self.scene.links.set(&which, state);
+        self.scene.links.set(&which, state)?;
         sleep(span).await;
-        self.scene.links.set(&which, LinkState::default());
+        self.scene.links.set(&which, LinkState::default())?;
         self.story.tell("  links are whole again");
         Ok(())
     }

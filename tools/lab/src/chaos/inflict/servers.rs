@@ -52,7 +52,7 @@ impl World<'_> {
             self.scene.servers[n].terminate()?;
             let status = self.scene.servers[n].ended(LEAVES_WITHIN).await?;
             let to = Moment::now();
-            self.scene.links.refuse(End::Server(n), true);
+            self.scene.links.refuse(End::Server(n), true)?;
             self.story.tell_of(to, &format!("  server-{n} has left: {status}"));
             if leads_created {
                 self.marks.push(Mark::LeaderLeaves { from, to });

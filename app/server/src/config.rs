@@ -7,6 +7,7 @@
 mod etcd;
 mod keys;
 mod listen;
+mod orders;
 
 use std::path::PathBuf;
 
@@ -30,7 +31,7 @@ pub struct Config {
     /// listens, if that says a host.
     pub advertise: String,
     pub grpc: Listener,
-    pub http: Listener,
+    pub http: Http,
     pub tls: Tls,
     pub etcd: Etcd,
     pub log: Log,
@@ -74,6 +75,30 @@ pub struct Etcd {
 pub struct Listener {
     /// Address and port; port 0 takes a free one. Empty: the default.
     pub listen: String,
+}
+
+/// The HTTP port, with the console.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Http {
+    /// As of any port.
+    pub listen: String,
+    /// Whether the console takes orders: `auto`, `on` or `off`.
+    pub orders: Orders,
+    /// Host names, with commas between them, by which browsers may reach the console
+    /// to give orders, beside `localhost` and addresses.
+    pub names: String,
+}
+
+/// Whether the console takes orders.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Orders {
+    /// Unless the gRPC port asks for client certificates, which the HTTP port cannot.
+    #[default]
+    Auto,
+    On,
+    Off,
 }
 
 /// TLS of the gRPC port. All paths are PEM files; empty: none.
@@ -166,12 +191,19 @@ impl Default for Config {
             allow_open: false,
             advertise: String::new(),
             grpc: Listener { listen: "127.0.0.1:7943".to_owned() },
-            http: Listener { listen: "127.0.0.1:7944".to_owned() },
+            http: Http::default(),
             tls: Tls::default(),
             etcd: Etcd::default(),
             log: Log::default(),
             namespaces: Vec::new(),
         }
+    }
+}
+
+impl Default for Http {
+    fn default() -> Self {
+        let listen = "127.0.0.1:7944".to_owned();
+        Self { listen, orders: Orders::Auto, names: String::new() }
     }
 }
 

@@ -30,6 +30,19 @@ struct Kept {
     events: VecDeque<Event>,
 }
 
+/// Which events somebody asks for; by default all.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted<'a> {
+    /// Empty: of any.
+    pub shard: &'a str,
+    /// An executor or a host. Empty: of any.
+    pub executor: &'a str,
+    /// As on the wire. Empty: of any.
+    pub kinds: &'a [String],
+    /// Milliseconds since 1970: as fine as events are told. `None`: up to now.
+    pub until_ms: Option<u64>,
+}
+
 impl History {
     /// Adds an event and forgets the oldest if there are too many.
     pub fn push(&self, event: Event) {
@@ -54,21 +67,19 @@ impl History {
         kept.events.iter().rev().filter(|event| fits(event)).take(limit).cloned().collect()
     }
 
-    /// The last events that concern this shard, or all if it is empty, newest first.
-    /// `epoch_ms`: what `Time::ZERO` is in milliseconds since 1970.
-    pub fn told(&self, epoch_ms: u64, limit: usize, shard: &str) -> Vec<v1::Event> {
+    /// The last events that are wanted, newest first. `epoch_ms`: what `Time::ZERO` is in
+    /// milliseconds since 1970.
+    pub fn told(&self, epoch_ms: u64, limit: usize, wanted: &Wanted<'_>) -> Vec<v1::Event> {
         let kept = self.kept.lock();
-        let own = kept.events.iter().rev();
-        let own = own.filter(|it| shard.is_empty() || it.shard.as_deref() == Some(shard));
-        let before = kept.before.iter().rev();
-        let before = before.filter(|it| shard.is_empty() || it.shard_key == shard);
+        let own = kept.events.iter().rev().filter(|event| wanted.fits_own(epoch_ms, event));
+        let before = kept.before.iter().rev().filter(|event| wanted.fits_told(event));
         own.map(|event| as_told(epoch_ms, event)).chain(before.cloned()).take(limit).collect()
     }
 
     /// For the next leader, oldest first.
     pub fn to_hand_over(&self, epoch_ms: u64) -> Vec<v1::Event> {
         let mut room = HANDED_BYTES;
-        let mut newest = self.told(epoch_ms, HANDED, "");
+        let mut newest = self.told(epoch_ms, HANDED, &Wanted::default());
         let fits = newest.iter().take_while(|event| {
             let left = room.checked_sub(event.encoded_len());
             room = left.unwrap_or(0);
@@ -81,6 +92,37 @@ impl History {
     }
 }
 
+impl<'a> Wanted<'a> {
+    /// Those that a request asks for.
+    pub fn of(request: &'a v1::HistoryRequest) -> Self {
+        Self {
+            shard: &request.shard_key,
+            executor: &request.executor_id,
+            kinds: &request.kinds,
+            until_ms: request.until.as_ref().map(millis),
+        }
+    }
+
+    fn fits_own(&self, epoch_ms: u64, event: &Event) -> bool {
+        let shard = event.shard.as_deref().unwrap_or_default();
+        let executor = event.executor.as_deref().unwrap_or_default();
+        let at_ms = epoch_ms + event.at.as_nanos() / 1_000_000;
+        self.fits(at_ms, event.what.as_str(), shard, executor)
+    }
+
+    fn fits_told(&self, event: &v1::Event) -> bool {
+        let at_ms = event.at.as_ref().map_or(0, millis);
+        self.fits(at_ms, &event.kind, &event.shard_key, &event.executor_id)
+    }
+
+    fn fits(&self, at_ms: u64, kind: &str, shard: &str, executor: &str) -> bool {
+        (self.shard.is_empty() || self.shard == shard)
+            && (self.executor.is_empty() || self.executor == executor)
+            && (self.kinds.is_empty() || self.kinds.iter().any(|it| it == kind))
+            && self.until_ms.is_none_or(|until| at_ms <= until)
+    }
+}
+
 fn as_told(epoch_ms: u64, event: &Event) -> v1::Event {
     v1::Event {
         at: Some(timestamp(epoch_ms + event.at.as_nanos() / 1_000_000)),
@@ -90,6 +132,13 @@ fn as_told(epoch_ms: u64, event: &Event) -> v1::Event {
         generation: event.generation,
         detail: event.detail.clone().into_owned(),
     }
+}
+
+/// A time of the wire in milliseconds since 1970.
+pub(crate) fn millis(at: &Timestamp) -> u64 {
+    let seconds = u64::try_from(at.seconds).unwrap_or(0);
+    let nanos = u64::try_from(at.nanos).unwrap_or(0);
+    seconds.saturating_mul(1000).saturating_add(nanos / 1_000_000)
 }
 
 /// Milliseconds since 1970 as the wire has them.
@@ -134,12 +183,17 @@ mod tests {
         let next = History::default();
         next.continues(old.to_hand_over(5_000));
         next.push(event(7, 0));
-        let all = next.told(9_000, 10, "");
+        let all = next.told(9_000, 10, &Wanted::default());
         assert_eq!(generations(&all), [7, 2, 1, 0]);
         let at = |event: &v1::Event| event.at.as_ref().map(|at| (at.seconds, at.nanos));
         assert_eq!((at(&all[0]), at(&all[1])), (Some((9, 7_000_000)), Some((5, 2_000_000))));
-        assert_eq!(generations(&next.told(9_000, 10, "1")), [1]);
-        assert_eq!(generations(&next.told(9_000, 2, "")), [7, 2]);
+        assert_eq!(
+            generations(&next.told(9_000, 10, &Wanted { shard: "1", ..Wanted::default() })),
+            [1]
+        );
+        assert_eq!(generations(&next.told(9_000, 2, &Wanted::default())), [7, 2]);
+        let until = Wanted { until_ms: Some(5_001), ..Wanted::default() };
+        assert_eq!(generations(&next.told(9_000, 10, &until)), [1, 0]);
         assert_eq!(generations(&next.to_hand_over(9_000)), [0, 1, 2, 7], "and on to the next");
     }
 

@@ -21,7 +21,8 @@ use crate::listing::{LedBy, Listed};
 /// The media type of Prometheus' text format as we write it.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-const INDEX: &str = "plimsoll\n\n\
+/// What "/" says to who does not ask for HTML.
+pub(crate) const INDEX: &str = "plimsoll\n\n\
     /healthz                      the process runs\n\
     /readyz                       it can serve\n\
     /metrics                      Prometheus text\n\
@@ -96,11 +97,10 @@ impl FromRef<Shared> for Admin {
     }
 }
 
-/// The routes of the HTTP port.
+/// The routes of the HTTP port beside the console's.
 pub fn router(services: Services, local: Local) -> Router {
     let admin = Admin::new(local).max_decoding_message_size(MAX_MESSAGE_BYTES);
     Router::new()
-        .route("/", get(async || INDEX))
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use plimsoll_store::{
     Error as StoreError, EtcdOptions, EtcdStore, FileStore, MemoryStore, Options, Store,
 };
@@ -125,9 +126,10 @@ impl Server {
         };
         let (routes, forward) = (services.routes().await?, ForwardLayer(forwarder(&services)));
         let local = forward.layer(routes.clone());
+        let console = console(config, local.clone(), shutdown.clone());
         let end = shutdown.clone();
         let (grpc, grpc_port) = serve_grpc(config, grpc, routes, forward, end)?;
-        let (http, http_port) = serve_http(http, services, local);
+        let (http, http_port) = serve_http(http, services, local, console);
         let ports = vec![grpc_port, http_port];
         Ok(Self { grpc, http, namespaces, metrics, servers, shutdown, ports })
     }
@@ -211,6 +213,17 @@ fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
     listen().map_err(|source| Error::Listen { address, source })
 }
 
+/// The console, which asks the services as any client does.
+fn console(config: &Config, local: Local, shutdown: CancellationToken) -> Router {
+    let options = plimsoll_console::Options {
+        index: crate::http::INDEX,
+        orders: config.console_orders(),
+        names: config.console_names(),
+        shutdown,
+    };
+    plimsoll_console::router(plimsoll_console::Wire::new(local), options)
+}
+
 fn serve_grpc(
     config: &Config,
     listener: TcpListener,
@@ -246,10 +259,11 @@ fn serve_http(
     listener: TcpListener,
     services: Services,
     local: Local,
+    console: Router,
 ) -> (SocketAddr, JoinHandle<()>) {
     let address = bound(&listener);
     let end = services.shutdown.clone();
-    let router = crate::http::router(services, local);
+    let router = crate::http::router(services, local).merge(console);
     let serve = axum::serve(listener, router).with_graceful_shutdown(end.cancelled_owned());
     (address, tokio::spawn(log_end("HTTP", serve.into_future())))
 }

@@ -24,5 +24,11 @@ pub mod v1 {
 /// Both packages as a serialized `FileDescriptorSet`, for reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 
+/// Metadata of a call that gives an order: who gives it, as UTF-8.
+pub const ORDERED_BY: &str = "plimsoll-ordered-by-bin";
+
+/// Metadata of a call that gives an order: why, as UTF-8.
+pub const REASON: &str = "plimsoll-reason-bin";
+
 /// The largest message either side accepts: what YARPC servers accept.
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;

@@ -166,7 +166,7 @@ impl Cluster {
     /// It does not say.
     pub async fn history(&self, namespace: &str) -> Result<Vec<v1::Event>> {
         let namespace = namespace.to_owned();
-        let request = v1::HistoryRequest { namespace, shard_key: String::new(), limit: 1000 };
+        let request = v1::HistoryRequest { namespace, limit: 1000, ..Default::default() };
         Ok(self.admin().history(request).await?.into_inner().events)
     }
 }

@@ -5,6 +5,7 @@
 //! Nothing here sleeps for a guess: whatever takes time is waited for, with a
 //! deadline, by [`eventually`] and [`soon`].
 
+pub mod browser;
 pub mod chaos;
 mod cluster;
 mod fixture;

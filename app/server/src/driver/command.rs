@@ -26,7 +26,7 @@ pub enum Command {
     Heartbeat { beat: Heartbeat, answer: oneshot::Sender<HeartbeatAnswer> },
     RefusedHeartbeat { executor: Arc<str> },
     Locate { key: Arc<str>, answer: oneshot::Sender<Outcome> },
-    Order { order: Order, answer: oneshot::Sender<Outcome> },
+    Order { order: Order, why: String, answer: oneshot::Sender<Outcome> },
     Read(Reading),
     Close(Farewell),
     HandOut(oneshot::Sender<HandOut>),
@@ -94,7 +94,7 @@ impl Driver {
                 self.namespace.refused_heartbeat(now, &executor);
             }
             Command::Locate { key, answer } => self.locate(now, &key, answer),
-            Command::Order { order, answer } => self.order(now, order, answer),
+            Command::Order { order, why, answer } => self.order(now, order, &why, answer),
             Command::Read(read) => return Some(Pending::Read(read)),
             Command::Close(farewell) => return Some(Pending::Last(Last::Farewell(farewell))),
             Command::HandOut(to) => return Some(Pending::Last(Last::HandOut(to))),
@@ -111,9 +111,9 @@ impl Driver {
         self.namespace.locate(now, request, key);
     }
 
-    fn order(&mut self, now: Time, order: Order, answer: oneshot::Sender<Outcome>) {
+    fn order(&mut self, now: Time, order: Order, why: &str, answer: oneshot::Sender<Outcome>) {
         let request = self.next_request();
         self.dispatcher.expect(request, answer);
-        self.namespace.order(now, request, order);
+        self.namespace.order_because(now, request, order, why);
     }
 }

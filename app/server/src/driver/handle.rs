@@ -96,7 +96,12 @@ impl NamespaceHandle {
 
     /// Gives an order and waits until it is stored. Answers what it changed.
     pub async fn order(&self, order: Order) -> Result<Vec<Arc<str>>, Gone> {
-        match self.ask(|answer| Command::Order { order, answer }).await? {
+        self.order_because(order, String::new()).await
+    }
+
+    /// The same with who gave it and why, for the history.
+    pub async fn order_because(&self, order: Order, why: String) -> Result<Vec<Arc<str>>, Gone> {
+        match self.ask(|answer| Command::Order { order, why, answer }).await? {
             Outcome::Ordered { changed } => Ok(changed),
             Outcome::Owner { .. } | Outcome::Drained | Outcome::NotFound | Outcome::NoExecutor => {
                 Ok(Vec::new())

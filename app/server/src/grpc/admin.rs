@@ -13,9 +13,9 @@ use plimsoll_wire::v1;
 use plimsoll_wire::v1::admin_service_server::AdminService;
 use tonic::{Request, Response, Status};
 
-use super::support::{gone, invalid};
+use super::support::{gone, invalid, why};
 use super::{Services, describe, validate};
-use crate::history::timestamp;
+use crate::history::{Wanted, timestamp};
 use crate::namespaces::{Error as NamespaceError, NewNamespace};
 
 /// Events shown if the caller names no number.
@@ -77,18 +77,24 @@ impl AdminService for Services {
         &self,
         request: Request<v1::FreezeBalanceRequest>,
     ) -> Answer<v1::FreezeBalanceResponse> {
-        let frozen = self.order(request.into_inner().namespace, Order::Freeze(true));
-        self.counted("FreezeBalance", async { frozen.await.map(|_| v1::FreezeBalanceResponse {}) })
-            .await
+        let frozen = async {
+            let why = why(request.metadata())?;
+            self.order(&request.get_ref().namespace, Order::Freeze(true), why).await?;
+            Ok(v1::FreezeBalanceResponse {})
+        };
+        self.counted("FreezeBalance", frozen).await
     }
 
     async fn resume_balance(
         &self,
         request: Request<v1::ResumeBalanceRequest>,
     ) -> Answer<v1::ResumeBalanceResponse> {
-        let resumed = self.order(request.into_inner().namespace, Order::Freeze(false));
-        self.counted("ResumeBalance", async { resumed.await.map(|_| v1::ResumeBalanceResponse {}) })
-            .await
+        let resumed = async {
+            let why = why(request.metadata())?;
+            self.order(&request.get_ref().namespace, Order::Freeze(false), why).await?;
+            Ok(v1::ResumeBalanceResponse {})
+        };
+        self.counted("ResumeBalance", resumed).await
     }
 
     async fn plan_balance(
@@ -127,11 +133,13 @@ impl AdminService for Services {
         &self,
         request: Request<v1::UndrainShardsRequest>,
     ) -> Answer<v1::UndrainShardsResponse> {
+        let why = why(request.metadata());
         let v1::UndrainShardsRequest { namespace, shard_keys } = request.into_inner();
         let undrained = async {
+            let why = why?;
             validate::drain_keys(&shard_keys)?;
             let keys = shard_keys.into_iter().map(Arc::from).collect();
-            let changed = self.order(namespace, Order::UndrainShards { keys }).await?;
+            let changed = self.order(&namespace, Order::UndrainShards { keys }, why).await?;
             let undrained_shard_keys = changed.iter().map(ToString::to_string).collect();
             Ok(v1::UndrainShardsResponse { undrained_shard_keys })
         };
@@ -162,11 +170,12 @@ impl AdminService for Services {
     }
 
     async fn history(&self, request: Request<v1::HistoryRequest>) -> Answer<v1::HistoryResponse> {
-        let v1::HistoryRequest { namespace, shard_key, limit } = request.into_inner();
+        let request = request.into_inner();
         let events = async {
-            let handle = self.namespace(&namespace)?;
-            let limit = if limit == 0 { EVENTS } else { limit } as usize;
-            let events = handle.history.told(handle.clock.epoch_ms(), limit, &shard_key);
+            let handle = self.namespace(&request.namespace)?;
+            let limit = if request.limit == 0 { EVENTS } else { request.limit } as usize;
+            let wanted = Wanted::of(&request);
+            let events = handle.history.told(handle.clock.epoch_ms(), limit, &wanted);
             Ok(v1::HistoryResponse { events })
         };
         self.counted("History", events).await
@@ -194,8 +203,13 @@ impl Services {
         answer.conditions.extend(servers.condition());
     }
 
-    async fn order(&self, namespace: String, order: Order) -> Result<Vec<Arc<str>>, Status> {
-        self.namespace(&namespace)?.order(order).await.map_err(gone)
+    async fn order(
+        &self,
+        namespace: &str,
+        order: Order,
+        why: String,
+    ) -> Result<Vec<Arc<str>>, Status> {
+        self.namespace(namespace)?.order_because(order, why).await.map_err(gone)
     }
 
     async fn change_settings(
@@ -353,8 +367,10 @@ fn get_loads(now: Time, it: &Namespace, request: &v1::GetLoadsRequest) -> v1::Ge
     }
     v1::GetLoadsResponse {
         balance: Some(describe::balance(&it.balance(now))),
-        executors: describe::executor_loads(now, it),
+        executors: describe::executor_loads(now, it, request.largest_per_executor as usize),
         shards,
         moves: it.stats().moves,
+        at: Some(timestamp(it.wall_ms(now))),
+        cooldown: Some(describe::duration(it.settings().policy.per_shard_cooldown())),
     }
 }

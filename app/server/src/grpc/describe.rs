@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
-use plimsoll_ownership::namespace::{ExecutorInspection, Namespace};
+use plimsoll_ownership::namespace::{ExecutorInspection, Namespace, ShardInspection};
 use plimsoll_ownership::record::{DrainRecord, Kind};
 use plimsoll_placement::measures::Balance;
 use plimsoll_placement::time::Time;
 use plimsoll_wire::{sharddistributor as go, v1};
-use prost_types::Timestamp;
+use prost_types::Duration as WireDuration;
 
 use crate::history::timestamp;
 
@@ -20,10 +21,10 @@ pub(crate) fn kind(kind: Kind) -> (&'static str, u32) {
     }
 }
 
-pub(super) fn millis(at: &Timestamp) -> u64 {
-    let seconds = u64::try_from(at.seconds).unwrap_or(0);
-    let nanos = u64::try_from(at.nanos).unwrap_or(0);
-    seconds.saturating_mul(1000).saturating_add(nanos / 1_000_000)
+pub(super) fn duration(span: Duration) -> WireDuration {
+    let seconds = i64::try_from(span.as_secs()).unwrap_or(i64::MAX);
+    // Below 1,000,000,000: it fits.
+    WireDuration { seconds, nanos: span.subsec_nanos() as i32 }
 }
 
 // === the Go wire ===
@@ -181,7 +182,12 @@ pub(super) fn settings(namespace: &Namespace) -> HashMap<String, String> {
     entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-pub(super) fn executor_loads(now: Time, namespace: &Namespace) -> Vec<v1::ExecutorLoad> {
+/// Every executor, with so many of its largest shards.
+pub(super) fn executor_loads(
+    now: Time,
+    namespace: &Namespace,
+    largest: usize,
+) -> Vec<v1::ExecutorLoad> {
     let loads: BTreeMap<_, _> = namespace.host_loads(now).into_iter().collect();
     let describe = |executor: &ExecutorInspection<'_>| v1::ExecutorLoad {
         executor_id: executor.id.to_string(),
@@ -193,18 +199,67 @@ pub(super) fn executor_loads(now: Time, namespace: &Namespace) -> Vec<v1::Execut
         protocol: executor.protocol.to_owned(),
         capacity: executor.capacity,
         silent_ms: u64::try_from((now - executor.last_heard).as_millis()).unwrap_or(u64::MAX),
+        lease_ends: Some(timestamp(namespace.wall_ms(executor.lease_ends))),
+        version: executor.version.unwrap_or_default().to_owned(),
+        ..v1::ExecutorLoad::default()
     };
-    namespace.executors().iter().map(describe).collect()
+    let with_largest = |executor: &ExecutorInspection<'_>| {
+        let mut described = describe(executor);
+        if largest > 0 {
+            add_largest(now, namespace, executor, largest, &mut described);
+        }
+        described
+    };
+    namespace.executors().iter().map(with_largest).collect()
+}
+
+fn add_largest(
+    now: Time,
+    namespace: &Namespace,
+    executor: &ExecutorInspection<'_>,
+    count: usize,
+    described: &mut v1::ExecutorLoad,
+) {
+    let mut shards: Vec<_> = namespace.shards_on(now, executor).collect();
+    let load = |shard: &ShardInspection<'_>| shard.smoothed_load.unwrap_or(0.0);
+    for shard in shards.iter().filter(|shard| cooldown_left(now, namespace, shard).is_some()) {
+        described.cooling_shards += 1;
+        described.cooling_load += load(shard);
+    }
+    shards.sort_by(|a, b| load(b).total_cmp(&load(a)).then_with(|| a.key.cmp(b.key)));
+    let owned = |shard: &ShardInspection<'_>| owned_load(now, namespace, executor, shard);
+    described.largest = shards.iter().take(count).map(owned).collect();
+}
+
+fn owned_load(
+    now: Time,
+    namespace: &Namespace,
+    executor: &ExecutorInspection<'_>,
+    shard: &ShardInspection<'_>,
+) -> v1::OwnedLoad {
+    v1::OwnedLoad {
+        shard_key: shard.key.to_string(),
+        executor_id: executor.id.to_string(),
+        smoothed_load: shard.smoothed_load,
+        cooldown_left: cooldown_left(now, namespace, shard).map(duration),
+    }
+}
+
+/// How long a shard stays for having moved; `None`: it may move.
+fn cooldown_left(
+    now: Time,
+    namespace: &Namespace,
+    shard: &ShardInspection<'_>,
+) -> Option<Duration> {
+    let ends = shard.moved_at? + namespace.settings().policy.per_shard_cooldown();
+    Some(ends - now).filter(|left| !left.is_zero())
 }
 
 pub(super) fn owned_loads(now: Time, namespace: &Namespace) -> Vec<v1::OwnedLoad> {
     let mut all = Vec::new();
     for executor in namespace.executors() {
-        all.extend(namespace.shards_on(now, &executor).map(|shard| v1::OwnedLoad {
-            shard_key: shard.key.to_string(),
-            executor_id: executor.id.to_string(),
-            smoothed_load: shard.smoothed_load,
-        }));
+        let shards = namespace.shards_on(now, &executor);
+        all.extend(shards.map(|shard| owned_load(now, namespace, &executor, &shard)));
     }
     all
 }

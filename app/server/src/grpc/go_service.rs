@@ -11,9 +11,10 @@ use plimsoll_wire::status::{TypedError, plain};
 use tokio_stream::Empty;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::support::{Located, answered_elsewhere, gone, invalid};
+use super::support::{Located, answered_elsewhere, gone, invalid, why};
 use super::{Services, describe, validate};
 use crate::driver::NamespaceHandle;
+use crate::history::millis;
 use crate::listing::Listed;
 
 type Answer<T> = Result<Response<T>, Status>;
@@ -128,12 +129,15 @@ impl ShardDistributorApi for Services {
         &self,
         request: Request<go::UndrainShardsRequest>,
     ) -> Answer<go::UndrainShardsResponse> {
+        let why = why(request.metadata());
         let go::UndrainShardsRequest { namespace, shard_keys } = request.into_inner();
         let done = async {
+            let why = why?;
             let handle = self.namespace(&namespace)?;
             validate::drain_keys(&shard_keys)?;
             let order = Order::UndrainShards { keys: names(shard_keys) };
-            let undrained_shard_keys = texts(&handle.order(order).await.map_err(gone)?);
+            let changed = handle.order_because(order, why).await.map_err(gone)?;
+            let undrained_shard_keys = texts(&changed);
             Ok(go::UndrainShardsResponse { undrained_shard_keys })
         };
         self.counted("UndrainShards", done).await
@@ -200,14 +204,17 @@ impl ShardDistributorApi for Services {
         &self,
         request: Request<go::UndrainHostsRequest>,
     ) -> Answer<go::UndrainHostsResponse> {
+        let why = why(request.metadata());
         let go::UndrainHostsRequest { namespace, hostnames } = request.into_inner();
         let done = async {
+            let why = why?;
             let handle = self.namespace(&namespace)?;
             if hostnames.is_empty() {
                 return Err(invalid("hostnames must not be empty"));
             }
             let order = Order::UndrainHosts { hosts: names(hostnames) };
-            let undrained_hostnames = texts(&handle.order(order).await.map_err(gone)?);
+            let changed = handle.order_because(order, why).await.map_err(gone)?;
+            let undrained_hostnames = texts(&changed);
             Ok(go::UndrainHostsResponse { undrained_hostnames })
         };
         self.counted("UndrainHosts", done).await
@@ -285,7 +292,7 @@ fn drained_hosts(
         validate::host(&host.hostname)?;
         validate::text("reason", &host.reason)?;
         validate::text("drained_by", &host.drained_by)?;
-        let given = host.drained_at.map(|at| describe::millis(&at)).filter(|at| *at > 0);
+        let given = host.drained_at.map(|at| millis(&at)).filter(|at| *at > 0);
         let drain = DrainRecord {
             drained_at_ms: given.unwrap_or_else(|| handle.clock.wall_ms()),
             drained_by: host.drained_by,

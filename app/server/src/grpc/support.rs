@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use plimsoll_ownership::action::Outcome;
 use plimsoll_wire::status::{TypedError, code_name, plain};
-use tonic::metadata::MetadataValue;
+use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Response, Status};
 
-use super::Services;
+use super::{Services, validate};
 use crate::board::{Found, Owner};
 use crate::driver::{Gone, NamespaceHandle};
 use crate::listing::Listed;
@@ -112,6 +112,25 @@ impl From<Outcome> for Located {
             Outcome::NotFound | Outcome::Ordered { .. } => Self::NotFound,
         }
     }
+}
+
+/// Who gives an order and why, for the history: `plimsoll-ordered-by-bin` and
+/// `plimsoll-reason-bin` of the call, which may both be missing. Beside the messages,
+/// since one of the wires cannot be changed.
+pub(super) fn why(metadata: &MetadataMap) -> Result<String, Status> {
+    let read = |key: &str, what: &str| {
+        let Some(value) = metadata.get_bin(key) else { return Ok(String::new()) };
+        let bytes = value.to_bytes().map_err(|_| invalid(format!("invalid {what}")))?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        validate::text(what, &text).map(|()| text)
+    };
+    let by = read(plimsoll_wire::ORDERED_BY, "ordered_by")?;
+    let reason = read(plimsoll_wire::REASON, "reason")?;
+    Ok(match (by.as_str(), reason.as_str()) {
+        ("", _) => reason,
+        (_, "") => format!("by {by}"),
+        (_, _) => format!("by {by}: {reason}"),
+    })
 }
 
 /// The namespace is not led here any more.

@@ -29,11 +29,12 @@ impl Namespace {
         new
     }
 
-    pub(super) fn undrain_shards(&mut self, keys: Vec<Arc<str>>) -> Vec<Arc<str>> {
+    pub(super) fn undrain_shards(&mut self, keys: Vec<Arc<str>>, why: &str) -> Vec<Arc<str>> {
         let drained = distinct(keys, |key| self.drained_shards.contains_key(key));
         for key in &drained {
             self.journal.write(Write::UndrainShard { shard: key.clone() });
-            self.journal.then(Consequence::ShardUndrained { key: key.clone() });
+            let (key, why) = (key.clone(), why.to_owned());
+            self.journal.then(Consequence::ShardUndrained { key, why });
         }
         drained
     }
@@ -54,11 +55,12 @@ impl Namespace {
         new.into_keys().collect()
     }
 
-    pub(super) fn undrain_hosts(&mut self, hosts: Vec<Arc<str>>) -> Vec<Arc<str>> {
+    pub(super) fn undrain_hosts(&mut self, hosts: Vec<Arc<str>>, why: &str) -> Vec<Arc<str>> {
         let drained = distinct(hosts, |host| self.drained_hosts.contains_key(host));
         for host in &drained {
             self.journal.write(Write::UndrainHost { host: host.clone() });
-            self.journal.then(Consequence::HostUndrained { host: host.clone() });
+            let (host, why) = (host.clone(), why.to_owned());
+            self.journal.then(Consequence::HostUndrained { host, why });
         }
         drained
     }
@@ -99,10 +101,10 @@ impl Namespace {
         }
     }
 
-    pub(super) fn shard_undrained(&mut self, now: Time, key: &Arc<str>) {
+    pub(super) fn shard_undrained(&mut self, now: Time, key: &Arc<str>, why: String) {
         self.drained_shards.remove(key);
         self.route(RouteChange::Undrained { shard: key.clone() });
-        self.note_key(now, What::ShardUndrained, key, String::new());
+        self.note_key(now, What::ShardUndrained, key, why);
         let Some(id) = self.shard_id(key) else { return };
         let Some(shard) = self.shard_mut(id) else { return };
         shard.drained = false;
@@ -127,10 +129,10 @@ impl Namespace {
         self.note_host(now, What::HostDrained, host, detail);
     }
 
-    pub(super) fn host_undrained(&mut self, now: Time, host: &Arc<str>) {
+    pub(super) fn host_undrained(&mut self, now: Time, host: &Arc<str>, why: String) {
         self.drained_hosts.remove(host);
         self.mark_host(now, host, false);
-        self.note_host(now, What::HostUndrained, host, String::new());
+        self.note_host(now, What::HostUndrained, host, why);
     }
 
     fn mark_host(&mut self, now: Time, host: &Arc<str>, drained: bool) {

@@ -25,6 +25,10 @@ pub struct ExecutorInspection<'a> {
     /// `session`, `unary` or `unheard`.
     pub protocol: &'static str,
     pub last_heard: Time,
+    /// When it is called dead if nothing is heard of it.
+    pub lease_ends: Time,
+    /// Of its program, as it says.
+    pub version: Option<&'a str>,
     /// Smoothed, as of the last reports.
     pub load: f64,
     /// What it can carry beside the others.
@@ -177,6 +181,8 @@ impl Namespace {
             wire_status: executor.wire_status,
             protocol: executor.protocol(),
             last_heard: executor.last_heard,
+            lease_ends: executor.expires_at(&self.settings),
+            version: executor.version(),
             load: executor.load,
             capacity: executor.capacity(&self.settings),
             shards: executor.shards.len(),

@@ -47,14 +47,20 @@ pub(super) struct Ordered {
 }
 
 impl Namespace {
-    /// Takes an order. The answer names what it changed.
-    pub fn order(&mut self, _now: Time, request: RequestId, order: Order) {
+    /// Takes an order of which nobody says who gave it and why.
+    pub fn order(&mut self, now: Time, request: RequestId, order: Order) {
+        self.order_because(now, request, order, "");
+    }
+
+    /// Takes an order. The answer names what it changed. `why` is for the history: who
+    /// gave it and why; of a drain its record says that.
+    pub fn order_because(&mut self, _now: Time, request: RequestId, order: Order, why: &str) {
         let changed = match order {
             Order::DrainShards { keys, drain } => self.drain_shards(keys, &drain),
-            Order::UndrainShards { keys } => self.undrain_shards(keys),
+            Order::UndrainShards { keys } => self.undrain_shards(keys, why),
             Order::DrainHosts { hosts } => self.drain_hosts(hosts),
-            Order::UndrainHosts { hosts } => self.undrain_hosts(hosts),
-            Order::Freeze(frozen) => self.freeze(frozen),
+            Order::UndrainHosts { hosts } => self.undrain_hosts(hosts, why),
+            Order::Freeze(frozen) => self.freeze(frozen, why),
             Order::ChangeSettings(settings) => self.change_settings(settings),
             Order::Reset => self.order_reset(),
         };
@@ -65,20 +71,20 @@ impl Namespace {
         self.answer(request, Outcome::Ordered { changed });
     }
 
-    fn freeze(&mut self, frozen: bool) -> Vec<Arc<str>> {
+    fn freeze(&mut self, frozen: bool, why: &str) -> Vec<Arc<str>> {
         self.ordered.frozen = frozen;
         self.journal.write(Write::Namespace(self.to_record()));
-        self.journal.then(Consequence::Frozen(frozen));
+        self.journal.then(Consequence::Frozen { frozen, why: why.to_owned() });
         Vec::new()
     }
 
-    pub(super) fn set_frozen(&mut self, now: Time, frozen: bool) {
+    pub(super) fn set_frozen(&mut self, now: Time, frozen: bool, why: String) {
         if self.frozen != frozen {
             self.frozen = frozen;
             if frozen {
                 self.drop_preparations_for_balance();
             }
-            self.note(now, if frozen { What::Frozen } else { What::Resumed }, String::new());
+            self.note(now, if frozen { What::Frozen } else { What::Resumed }, why);
         }
     }
 
@@ -125,8 +131,8 @@ impl Namespace {
         let hosts: Vec<_> = self.drained_hosts.keys().cloned().collect();
         let granted = self.shards.iter().filter(|(_, shard)| shard.phase != Phase::Unowned);
         let mut changed: Vec<_> = granted.map(|(_, shard)| shard.key.clone()).collect();
-        changed.extend(self.undrain_shards(shards));
-        changed.extend(self.undrain_hosts(hosts));
+        changed.extend(self.undrain_shards(shards, ""));
+        changed.extend(self.undrain_hosts(hosts, ""));
         self.journal.then(Consequence::Reset);
         changed
     }

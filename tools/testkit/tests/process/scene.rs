@@ -111,11 +111,8 @@ pub(crate) async fn settled(url: &str, namespace: &str, executors: usize) {
 
 /// Every event of these kinds.
 pub(crate) async fn events(url: &str, namespace: &str, kinds: &[&str]) -> Vec<v1::Event> {
-    let request = v1::HistoryRequest {
-        namespace: namespace.to_owned(),
-        shard_key: String::new(),
-        limit: 20_000,
-    };
+    let request =
+        v1::HistoryRequest { namespace: namespace.to_owned(), limit: 20_000, ..Default::default() };
     let events = admin(url).history(request).await.unwrap().into_inner().events;
     events.into_iter().filter(|event| kinds.contains(&event.kind.as_str())).collect()
 }

@@ -288,18 +288,68 @@ async fn history_is_newest_first_and_can_be_of_one_shard() {
             .windows(2)
             .all(|pair| { (pair[0].seconds, pair[0].nanos) >= (pair[1].seconds, pair[1].nanos) })
     );
-    let request =
-        v1::HistoryRequest { namespace: "orders".into(), shard_key: "1".into(), limit: 1 };
+    let request = v1::HistoryRequest {
+        namespace: "orders".into(),
+        shard_key: "1".into(),
+        limit: 1,
+        ..Default::default()
+    };
     let one = cluster.admin().history(request).await.unwrap().into_inner().events;
     assert_eq!((one.len(), one[0].shard_key.as_str()), (1, "1"));
     assert!(one[0].generation > 0);
 }
 
 #[tokio::test]
+async fn history_can_be_of_some_kinds_of_one_executor_and_up_to_a_time() {
+    let (cluster, mut sessions) = uneven().await;
+    let drain = v1::DrainShardsRequest {
+        namespace: "orders".into(),
+        shard_keys: vec!["1".into()],
+        ..v1::DrainShardsRequest::default()
+    };
+    cluster.admin().drain_shards(drain).await.unwrap();
+    sessions[0].revocation().await.unwrap();
+    let ask = async |request: v1::HistoryRequest| {
+        let request = v1::HistoryRequest { namespace: "orders".into(), ..request };
+        cluster.admin().history(request).await.unwrap().into_inner().events
+    };
+    let kinds = vec!["joined".to_owned()];
+    let joined = ask(v1::HistoryRequest { kinds, ..Default::default() }).await;
+    assert!(joined.iter().all(|it| it.kind == "joined") && !joined.is_empty(), "{joined:?}");
+    let executor_id = "b".to_owned();
+    let of_b = ask(v1::HistoryRequest { executor_id, ..Default::default() }).await;
+    assert!(!of_b.is_empty() && of_b.iter().all(|it| it.executor_id == "b"), "{of_b:?}");
+    let all = ask(v1::HistoryRequest::default()).await;
+    let oldest = all.last().unwrap().at;
+    let up_to = ask(v1::HistoryRequest { until: oldest, ..Default::default() }).await;
+    assert!(up_to.len() < all.len() && up_to.last() == all.last(), "{up_to:?}");
+}
+
+#[tokio::test]
+async fn each_executor_tells_its_largest_shards_and_when_its_lease_ends() {
+    let (cluster, _sessions) = uneven().await;
+    let request = v1::GetLoadsRequest {
+        namespace: "orders".into(),
+        largest_per_executor: 2,
+        ..Default::default()
+    };
+    let loads = cluster.admin().get_loads(request).await.unwrap().into_inner();
+    let a = loads.executors.iter().find(|it| it.executor_id == "a").unwrap();
+    let largest: Vec<_> = a.largest.iter().map(|it| (&*it.shard_key, it.smoothed_load)).collect();
+    assert_eq!(largest, [("0", Some(8.0)), ("1", Some(4.0))]);
+    assert_eq!((a.cooling_shards, a.cooling_load), (0, 0.0), "nothing moved");
+    let seconds = |at: Option<prost_types::Timestamp>| at.unwrap().seconds;
+    let left = seconds(a.lease_ends) - seconds(a.last_heartbeat);
+    assert_eq!(left, 30, "the lease of the namespace");
+    assert!(seconds(loads.at) >= seconds(a.last_heartbeat));
+    assert!(loads.cooldown.unwrap().seconds > 0);
+}
+
+#[tokio::test]
 async fn the_hottest_shards_come_first() {
     let (cluster, _sessions) = uneven().await;
     let request =
-        v1::GetLoadsRequest { namespace: "orders".into(), hottest_shards: 2, all_shards: false };
+        v1::GetLoadsRequest { namespace: "orders".into(), hottest_shards: 2, ..Default::default() };
     let loads = cluster.admin().get_loads(request).await.unwrap().into_inner();
     let hottest: Vec<_> =
         loads.shards.iter().map(|it| (&*it.shard_key, it.smoothed_load)).collect();

@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(session: &Session, arguments: &Arguments) -> Result<()> {
     let namespace = session.namespace()?;
     let server = session.server()?;
-    let message = GetLoadsRequest { namespace, hottest_shards: 0, all_shards: true };
+    let message = GetLoadsRequest { namespace, all_shards: true, ..GetLoadsRequest::default() };
     let loads = server.call("GetLoads", server.admin().get_loads(server.request(message))).await?;
     warn_of_unmeasured(&loads.shards);
     let hosts = hosts(&loads);

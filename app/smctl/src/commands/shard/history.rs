@@ -48,7 +48,13 @@ pub(crate) async fn run(session: &Session, arguments: Arguments) -> Result<()> {
     let namespace = session.namespace()?;
     let server = session.server()?;
     let Arguments { shard_key, limit, json } = arguments;
-    let request = server.request(HistoryRequest { namespace: namespace.clone(), shard_key, limit });
+    let name = namespace.clone();
+    let request = server.request(HistoryRequest {
+        namespace: name,
+        shard_key,
+        limit,
+        ..HistoryRequest::default()
+    });
     let answer = server.call("History", server.admin().history(request)).await?;
     if json {
         output::print_json(&View {

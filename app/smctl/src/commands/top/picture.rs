@@ -46,7 +46,8 @@ pub(crate) fn weight(executor: &ExecutorLoad) -> f64 {
 /// Executors and shards, the hottest first.
 async fn loads(server: &Server, namespace: &str, shards: u32) -> Result<GetLoadsResponse> {
     let namespace = namespace.to_owned();
-    let message = GetLoadsRequest { namespace, hottest_shards: shards, all_shards: false };
+    let message =
+        GetLoadsRequest { namespace, hottest_shards: shards, ..GetLoadsRequest::default() };
     let request = server.request(message);
     let mut loads = server.call("GetLoads", server.admin().get_loads(request)).await?;
     let hotter = |a: &ExecutorLoad, b: &ExecutorLoad| weight(b).total_cmp(&weight(a));

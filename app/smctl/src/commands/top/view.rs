@@ -84,7 +84,7 @@ impl From<ExecutorLoad> for ExecutorView {
 
 impl From<OwnedLoad> for ShardView {
     fn from(shard: OwnedLoad) -> Self {
-        let OwnedLoad { shard_key, executor_id, smoothed_load } = shard;
+        let OwnedLoad { shard_key, executor_id, smoothed_load, .. } = shard;
         Self { shard_key, executor_id, smoothed_load }
     }
 }

@@ -232,7 +232,8 @@ impl AdminService for AdminWire {
         request: Request<v1::GetLoadsRequest>,
     ) -> Answer<v1::GetLoadsResponse> {
         self.log.note(&request);
-        let v1::GetLoadsRequest { namespace, hottest_shards, all_shards } = request.into_inner();
+        let v1::GetLoadsRequest { namespace, hottest_shards, all_shards, .. } =
+            request.into_inner();
         check(&namespace).await?;
         let look = self.looks.fetch_add(1, Ordering::SeqCst);
         let left = if namespace == "stuck" { 2 } else { 2_u64.saturating_sub(look) };
@@ -246,6 +247,7 @@ impl AdminService for AdminWire {
             ],
             shards,
             moves: 48,
+            ..Default::default()
         }))
     }
 }
@@ -293,6 +295,7 @@ fn executor(id: &str, host: &str, status: &str, load: f64, shards: u64) -> Execu
         protocol: "session".into(),
         capacity: 1.0,
         silent_ms: 200,
+        ..ExecutorLoad::default()
     }
 }
 
@@ -301,6 +304,7 @@ fn owned_loads() -> Vec<v1::OwnedLoad> {
         shard_key: key.into(),
         executor_id: executor.into(),
         smoothed_load,
+        ..Default::default()
     };
     vec![
         shard("17", "exec-a", Some(48.5)),

@@ -70,11 +70,8 @@ impl Hosts<'_> {
     }
 
     async fn shards_by_count(&self) -> Result<u64> {
-        let message = GetLoadsRequest {
-            namespace: self.namespace.to_owned(),
-            hottest_shards: 0,
-            all_shards: false,
-        };
+        let namespace = self.namespace.to_owned();
+        let message = GetLoadsRequest { namespace, ..GetLoadsRequest::default() };
         let request = self.server.request(message);
         let loads = self.server.call("GetLoads", self.server.admin().get_loads(request)).await?;
         let here = loads.executors.iter().filter(|it| self.hostnames.contains(&it.host));

@@ -1,12 +1,13 @@
 //! A server process with executors and spectators in this one.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use plimsoll_client::{Executor, Spectator};
-use plimsoll_testkit::process::ServerProcess;
-use plimsoll_testkit::{Fixture, Oracle, SOON, Worker, eventually};
+use plimsoll_testkit::process::{self, ServerProcess};
+use plimsoll_testkit::{Fixture, Oracle, SOON, Worker, eventually, http_get};
 use plimsoll_wire::v1;
 use plimsoll_wire::v1::admin_service_client::AdminServiceClient;
 use tempfile::TempDir;
@@ -44,6 +45,22 @@ impl Files {
     pub(crate) async fn start(&self) -> ServerProcess {
         let arguments = self.arguments("127.0.0.1:0", "127.0.0.1:0");
         ServerProcess::start(&texts(&arguments)).await.unwrap()
+    }
+
+    /// Every grant that is stored. The server must not run.
+    pub(crate) async fn grants(&self) -> Map {
+        let data = self.path("data");
+        let export = ["store", "export", "--store", self.store, "--data-dir", &data];
+        let export = process::run(&export).await.unwrap();
+        assert!(export.status.success(), "{export:?}");
+        let lines = String::from_utf8(export.stdout).unwrap();
+        let grants = lines.lines().filter_map(|line| {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            let grant = line.get("grant")?;
+            let text = |name: &str| grant[name].as_str().unwrap().to_owned();
+            Some((text("shard"), (text("executor"), grant["generation"].as_u64().unwrap())))
+        });
+        grants.collect()
     }
 
     /// On the ports that it had.
@@ -107,6 +124,28 @@ pub(crate) async fn settled(url: &str, namespace: &str, executors: usize) {
         (described.conditions.is_empty() && active == executors).then_some(())
     })
     .await;
+}
+
+/// Waits until three cycles in a row have changed nothing of what is looked at. The
+/// first of them may have been under way: two began after it.
+pub(crate) async fn balanced<T: PartialEq>(http: SocketAddr, name: &str, look: impl Fn() -> T) {
+    for _ in 0..20 {
+        let (before, begun) = (look(), cycles(http, name).await);
+        let three_more = || async { (cycles(http, name).await >= begun + 3).then_some(()) };
+        eventually(SOON, "the planner looks again", three_more).await;
+        if look() == before {
+            return;
+        }
+    }
+    panic!("{name} is moved about without end");
+}
+
+/// How often the server has looked for imbalance.
+async fn cycles(http: SocketAddr, name: &str) -> u64 {
+    let counter = format!("shard_distributor_shard_assign_attempt_total{{namespace=\"{name}\"}} ");
+    let text = http_get(http, "/metrics").await.unwrap();
+    let count = text.lines().find_map(|line| line.strip_prefix(&counter)?.parse().ok());
+    count.unwrap_or(0)
 }
 
 /// Every event of these kinds.

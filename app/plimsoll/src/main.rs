@@ -30,7 +30,7 @@ enum Command {
     Loadtest(Box<loadtest::Options>),
     /// Stand in front of a service and shed what it cannot carry, least critical first.
     Proxy(Box<proxy::Options>),
-    /// Say what a policy file does.
+    /// Say what a policy file does; list, change and preview the policies of services.
     #[command(subcommand)]
     Policy(policy::Command),
     /// Carry all of a store away as text, or back.

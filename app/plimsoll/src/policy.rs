@@ -1,7 +1,20 @@
-//! `plimsoll policy check`: whether a policy file is valid, and what it does.
+//! `plimsoll policy`: whether a policy file is valid and what it does, and the policies
+//! that servers keep.
 
+mod diff;
 mod explain;
+mod get;
+mod header;
+mod history;
+mod list;
+#[path = "../../smctl/src/os_user.rs"]
+mod os_user;
+mod preview;
+mod remote;
 mod report;
+mod rollback;
+mod set;
+mod table;
 mod text;
 
 use std::io::{ErrorKind, Write};
@@ -21,6 +34,23 @@ pub(crate) enum Command {
     /// Say whether a policy file is valid, what in it does nothing, and what would
     /// happen to a request.
     Check(Check),
+    /// List the services that have a policy on the server, or instances there.
+    List(list::List),
+    /// Print a service's policy, as a policy file that `set` takes back.
+    Get(get::Get),
+    /// Save a policy file as the next revision of a service's policy.
+    ///
+    /// Every instance that is connected gets it within a second. If somebody else has
+    /// saved since the file was got, nothing is saved and the exit code is 3.
+    Set(set::Set),
+    /// Show what is different between two revisions, or a file and the newest.
+    Diff(diff::Diff),
+    /// Bring the text of an earlier revision back, as the next one.
+    Rollback(rollback::Rollback),
+    /// Show who changed what, and why.
+    History(history::History),
+    /// Say what a policy file would have done with the traffic of the last minutes.
+    Preview(preview::Preview),
 }
 
 #[derive(Args, Debug)]
@@ -56,11 +86,22 @@ struct Trouble {
 }
 
 pub(crate) fn run(command: &Command) -> Result<ExitCode> {
-    let Command::Check(check) = command;
+    match command {
+        Command::Check(check) => run_check(check),
+        Command::List(list) => list.run(),
+        Command::Get(get) => get.run(),
+        Command::Set(set) => set.run(),
+        Command::Diff(diff) => diff.run(),
+        Command::Rollback(rollback) => rollback.run(),
+        Command::History(history) => history.run(),
+        Command::Preview(preview) => preview.run(),
+    }
+}
+
+fn run_check(check: &Check) -> Result<ExitCode> {
     let loaded = Loaded::read(&check.file);
     if check.json {
-        let text = serde_json::to_string_pretty(&answer(check, &loaded))? + "\n";
-        print(&text, &mut std::io::stdout())?;
+        print_json(&answer(check, &loaded))?;
         return Ok(if loaded.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let report = report(check, &loaded?);
@@ -74,6 +115,10 @@ fn print(text: &str, out: &mut impl Write) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         outcome => outcome.context("cannot print what the policy does"),
     }
+}
+
+fn print_json(value: &impl Serialize) -> Result<()> {
+    print(&(serde_json::to_string_pretty(value)? + "\n"), &mut std::io::stdout())
 }
 
 fn report(check: &Check, loaded: &Loaded) -> Report {

@@ -15,7 +15,7 @@ use crate::kept;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Write every namespace of a store to a file, as lines of JSON.
+    /// Write every namespace and policy of a store to a file, as lines of JSON.
     ///
     /// With etcd servers may go on meanwhile; with the file store stop the server first.
     Export(ExportOptions),
@@ -39,7 +39,7 @@ pub(crate) struct ImportOptions {
     /// Where from; standard input if there is none
     #[arg(long, short, value_name = "FILE")]
     input: Option<PathBuf>,
-    /// Put what is imported in the place of namespaces that have records already
+    /// Put what is imported in the place of namespaces that have records, and of policies
     #[arg(long)]
     replace: bool,
 }
@@ -50,8 +50,11 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
         Command::Export(options) => ("exported", runtime.block_on(write(options))?),
         Command::Import(options) => ("imported", runtime.block_on(read(options))?),
     };
-    let Transferred { namespaces, records } = transferred;
-    eprintln!("{what} {namespaces} namespaces with {records} records");
+    let Transferred { namespaces, records, policies, revisions } = transferred;
+    eprintln!(
+        "{what} {namespaces} namespaces with {records} records, and {policies} policies with \
+         {revisions} revisions"
+    );
     Ok(ExitCode::SUCCESS)
 }
 

@@ -7,6 +7,7 @@
 mod etcd;
 mod keys;
 mod listen;
+mod number;
 mod orders;
 
 use std::path::PathBuf;
@@ -34,6 +35,7 @@ pub struct Config {
     pub http: Http,
     pub tls: Tls,
     pub etcd: Etcd,
+    pub policies: Policies,
     pub log: Log,
     /// Namespaces to create if the store does not have them.
     pub namespaces: Vec<Namespace>,
@@ -112,6 +114,15 @@ pub struct Tls {
     /// Which authority signs the servers' own certificates, for calls from server
     /// to server. Empty: `client_ca`.
     pub server_ca: PathBuf,
+}
+
+/// Policies of services, and the instances that follow them.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Policies {
+    /// Instances that may be connected to this server at a time.
+    #[serde(deserialize_with = "number::count")]
+    pub max_instances: usize,
 }
 
 /// Logging.
@@ -194,6 +205,7 @@ impl Default for Config {
             http: Http::default(),
             tls: Tls::default(),
             etcd: Etcd::default(),
+            policies: Policies::default(),
             log: Log::default(),
             namespaces: Vec::new(),
         }
@@ -204,6 +216,12 @@ impl Default for Http {
     fn default() -> Self {
         let listen = "127.0.0.1:7944".to_owned();
         Self { listen, orders: Orders::Auto, names: String::new() }
+    }
+}
+
+impl Default for Policies {
+    fn default() -> Self {
+        Self { max_instances: 10_000 }
     }
 }
 
@@ -287,12 +305,14 @@ mod tests {
         let variables = [
             variable("PLIMSOLL_HTTP_LISTEN", "127.0.0.1:9"),
             variable("PLIMSOLL_ALLOW_OPEN", "true"),
+            variable("PLIMSOLL_POLICIES_MAX_INSTANCES", "50"),
             variable("PLIMSOLL_UNRELATED", "x"),
         ];
         let file = ("plimsoll.toml", "[http]\nlisten = \"127.0.0.1:8\"");
         let config = Config::load(Some(file), variables).unwrap();
         assert_eq!(config.http.listen, "127.0.0.1:9");
         assert!(config.allow_open);
+        assert_eq!(config.policies.max_instances, 50);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod go_executor;
 mod go_service;
 mod go_watch;
 mod peer;
+mod policy;
 mod pushed;
 mod routing;
 mod session;
@@ -22,6 +23,7 @@ use plimsoll_wire::sharddistributor::shard_distributor_executor_api_server::Shar
 use plimsoll_wire::v1::admin_service_server::AdminServiceServer;
 use plimsoll_wire::v1::executor_service_server::ExecutorServiceServer;
 use plimsoll_wire::v1::peer_service_server::PeerServiceServer;
+use plimsoll_wire::v1::policy_service_server::PolicyServiceServer;
 use plimsoll_wire::v1::routing_service_server::RoutingServiceServer;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
@@ -34,11 +36,13 @@ use crate::clock::Clock;
 use crate::leadership::Servers;
 use crate::metrics::Metrics;
 use crate::namespaces::Namespaces;
+use crate::policies::Policies;
 
 /// What every service needs.
 #[derive(Clone, Debug)]
 pub struct Services {
     pub namespaces: Arc<Namespaces>,
+    pub policies: Arc<Policies>,
     /// `None`: this server is alone.
     pub servers: Option<Arc<Servers>>,
     pub clock: Clock,
@@ -83,6 +87,11 @@ impl Services {
             .add_service(
                 PeerServiceServer::new(services.clone())
                     .max_decoding_message_size(MAX_MESSAGE_BYTES)
+                    .max_encoding_message_size(MAX_MESSAGE_BYTES),
+            )
+            // What comes in is a text or what one instance saw: tonic's own bound holds.
+            .add_service(
+                PolicyServiceServer::new(services.clone())
                     .max_encoding_message_size(MAX_MESSAGE_BYTES),
             )
             .add_service(

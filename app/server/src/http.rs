@@ -4,6 +4,9 @@
 //! services, which pass it on: so there is one way to the leader, and any server
 //! answers.
 
+mod guard;
+mod policies;
+
 use axum::Router;
 use axum::extract::{FromRef, Path, State};
 use axum::http::{StatusCode, header};
@@ -28,7 +31,12 @@ pub(crate) const INDEX: &str = "plimsoll\n\n\
     /metrics                      Prometheus text\n\
     /api/v1/namespaces            namespaces and who leads them, as JSON\n\
     /api/v1/namespaces/NAME       one, with its balance and conditions\n\
-    /api/v1/namespaces/NAME/hosts its executors with their loads\n";
+    /api/v1/namespaces/NAME/hosts its executors with their loads\n\
+    /api/v1/policies              services, their policies and what their instances see\n\
+    /api/v1/policies/SERVICE      its policy: GET, or PUT with If-Match\n\
+                    .../history   who changed what\n\
+                    .../traffic   what its instances saw in the last ten minutes\n\
+                    .../preview   POST: what a text would have done with that\n";
 
 /// A namespace in a list.
 #[derive(Debug, Serialize)]
@@ -107,6 +115,7 @@ pub fn router(services: Services, local: Local) -> Router {
         .route("/api/v1/namespaces", get(namespaces))
         .route("/api/v1/namespaces/{name}", get(namespace))
         .route("/api/v1/namespaces/{name}/hosts", get(hosts))
+        .merge(policies::router().with_state(services.clone()))
         .with_state(Shared { services, admin })
 }
 

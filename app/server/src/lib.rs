@@ -18,6 +18,7 @@ pub mod listing;
 pub mod metrics;
 pub mod namespaces;
 pub mod peers;
+pub mod policies;
 pub mod replica;
 pub mod server;
 pub mod tls;

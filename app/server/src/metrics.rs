@@ -1,6 +1,8 @@
 //! The server's metrics, in one registry that belongs to the server: two servers
 //! in one process do not share figures.
 
+mod policies;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -18,6 +20,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric as Registered, Registry};
 
+pub use policies::PolicyMetrics;
+
 type FloatGauge = Gauge<f64, AtomicU64>;
 type FloatCounter = Counter<f64, AtomicU64>;
 
@@ -30,7 +34,7 @@ const LATENCY_BUCKETS: [f64; 14] =
 const STATUSES: [&str; 4] = ["active", "leaving", "drained", "silent"];
 
 /// Every operation of both wires that is counted.
-const OPERATIONS: [&str; 30] = [
+const OPERATIONS: [&str; 37] = [
     "Beat",
     "CreateNamespace",
     "DeleteNamespace",
@@ -47,16 +51,23 @@ const OPERATIONS: [&str; 30] = [
     "GetLoads",
     "GetNamespaceLoads",
     "GetNamespaceState",
+    "GetPolicy",
     "GetShardOwner",
+    "GetTraffic",
     "Heartbeat",
     "Hello",
     "History",
     "InspectShard",
     "ListDrains",
     "ListNamespaces",
+    "ListServices",
     "Lookup",
+    "Observed",
     "PlanBalance",
+    "PolicyHistory",
+    "PreviewPolicy",
     "ResumeBalance",
+    "SetPolicy",
     "TakeOver",
     "UndrainHosts",
     "UndrainShards",
@@ -109,6 +120,8 @@ pub struct Metrics {
     gauges: Gauges,
     counters: Counters,
     cluster: Cluster,
+    /// Of policies and the instances that follow them.
+    pub policies: PolicyMetrics,
 }
 
 /// Figures of one of several servers.
@@ -185,6 +198,7 @@ impl Metrics {
             gauges: Gauges::default(),
             counters: Counters::default(),
             cluster: Cluster::default(),
+            policies: PolicyMetrics::default(),
         };
         metrics.register();
         metrics
@@ -200,6 +214,7 @@ impl Metrics {
         self.gauges.register(registry);
         self.counters.register(registry);
         self.cluster.register(registry);
+        self.policies.register(registry);
     }
 
     /// The metrics of one namespace.

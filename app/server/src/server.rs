@@ -26,6 +26,7 @@ use crate::leadership::Servers;
 use crate::metrics::Metrics;
 use crate::namespaces::{Error as NamespaceError, Namespaces};
 use crate::peers::Peers;
+use crate::policies::Policies;
 
 /// How long connections may take to end once every stream has been told.
 const GRACE: Duration = Duration::from_millis(400);
@@ -102,8 +103,13 @@ impl Server {
         let metrics = Metrics::new();
         let elector = kept.elector.clone();
         let (store, remembers) = (kept.store, kept.remembers);
-        let namespaces =
-            Arc::new(Namespaces::new(store, remembers, clock, metrics.clone(), elector.clone()));
+        let namespaces = Arc::new(Namespaces::new(
+            store.clone(),
+            remembers,
+            clock,
+            metrics.clone(),
+            elector.clone(),
+        ));
         match &elector {
             None => namespaces.open_all().await?,
             Some(_) => namespaces.sync().await?,
@@ -117,8 +123,17 @@ impl Server {
             Servers::start(elector, peers, namespaces.clone(), clock, metrics.clone())
         });
         let shutdown = CancellationToken::new();
+        let policies = Policies::start(
+            store,
+            clock,
+            metrics.policies.clone(),
+            config.policies.max_instances,
+            servers.clone(),
+            &shutdown,
+        );
         let services = Services {
             namespaces: namespaces.clone(),
+            policies,
             servers: servers.clone(),
             clock,
             metrics: metrics.clone(),

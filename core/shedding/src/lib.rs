@@ -12,6 +12,7 @@ pub mod shedder;
 pub mod signal;
 pub mod state;
 pub mod time;
+pub mod traffic;
 pub mod verdict;
 
 mod bystanders;

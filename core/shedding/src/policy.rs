@@ -29,8 +29,10 @@ mod error;
 pub(crate) mod glob;
 mod overrides;
 mod pattern;
+mod preview;
 mod review;
 mod table;
+mod told;
 
 use crate::criticality::Criticality;
 use crate::settings::{Auto, Enforcement};
@@ -38,6 +40,7 @@ use crate::settings::{Auto, Enforcement};
 pub use endpoint::{Class, EndpointRules, Source};
 pub use error::{Place, PolicyError, Problem};
 pub use overrides::QueueOverrides;
+pub use preview::{Change, LevelShed, MAX_CHANGES, Preview, Standing};
 pub use review::{Finding, Matter};
 pub use table::Table;
 

@@ -14,6 +14,17 @@ pub enum Enforcement {
     Off,
 }
 
+impl Enforcement {
+    /// As in a policy file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Enforce => "enforce",
+            Self::DryRun => "dry-run",
+            Self::Off => "off",
+        }
+    }
+}
+
 /// A figure that is given, or found.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Auto<T> {

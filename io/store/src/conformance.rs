@@ -11,6 +11,7 @@ mod durability;
 mod fencing;
 mod keys;
 mod lifecycle;
+mod policies;
 mod records;
 mod scale;
 
@@ -22,6 +23,7 @@ pub use durability::*;
 pub use fencing::*;
 pub use keys::*;
 pub use lifecycle::*;
+pub use policies::*;
 pub use records::*;
 pub use scale::*;
 
@@ -69,6 +71,15 @@ macro_rules! conformance_tests {
             remembers_everything_when_opened_again
             forgets_for_good_what_was_deleted
             never_gives_an_epoch_out_twice
+            keeps_every_revision_of_a_policy
+            keeps_policies_of_odd_services_apart
+            refuses_a_policy_that_does_not_follow_the_newest
+            of_many_who_save_at_once_one_wins_each_revision
+            keeps_the_newest_revisions_of_a_policy
+            keeps_the_longest_text_and_refuses_a_longer_one
+            begins_a_policy_anew_once_it_is_forgotten
+            tells_whoever_watches_of_the_last_revision
+            remembers_policies_when_opened_again
         }
     };
     (@each $place:expr => $($name:ident)+) => {

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::policies::MAX_POLICY_BYTES;
 use crate::record::Write;
 use crate::{Epoch, EtcdError};
 
@@ -31,6 +32,18 @@ pub enum Error {
          commit it to its own namespace"
     )]
     WrongNamespace { namespace: Arc<str>, record: Arc<str> },
+
+    #[error(
+        "the newest revision of the policy of {service:?} is {present}, not {after}: somebody else \
+         saved in between; look at what changed, and save again"
+    )]
+    PolicyChanged { service: Arc<str>, after: u64, present: u64 },
+
+    #[error(
+        "the policy of {service:?} has {bytes} bytes, at most {MAX_POLICY_BYTES} are kept; \
+         shorten it"
+    )]
+    PolicyTooLong { service: Arc<str>, bytes: usize },
 
     #[error(
         "{} is in use by another plimsoll server; stop it or choose another data directory",

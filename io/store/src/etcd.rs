@@ -17,6 +17,7 @@ mod keys;
 mod large;
 mod load;
 mod options;
+mod policies;
 mod txn;
 mod watch;
 

@@ -9,6 +9,7 @@
 mod disk;
 mod encoding;
 mod load;
+mod policies;
 mod schema;
 mod tables;
 #[cfg(test)]
@@ -24,6 +25,7 @@ use redb::Database;
 
 use self::disk::Disk;
 use self::writer::{Change, Writer};
+use crate::local_watch::LocalWatch;
 use crate::record::{NamespaceRecord, Stored, Write};
 use crate::{Answer, Epoch, Error, Store};
 
@@ -41,13 +43,14 @@ impl Default for Options {
     }
 }
 
-/// Keeps namespaces in a file.
+/// Keeps namespaces and policies in a file.
 ///
 /// Dropping it finishes the changes handed over so far and waits for them. Its
 /// methods have to be called within a tokio runtime.
 pub struct FileStore {
     disk: Arc<Disk>,
     writer: Writer,
+    watch: Arc<LocalWatch>,
 }
 
 impl FileStore {
@@ -70,8 +73,10 @@ impl FileStore {
 
     fn on(disk: Disk) -> Result<Self, Error> {
         let disk = Arc::new(disk);
-        let writer = Writer::start(Arc::clone(&disk))?;
-        Ok(Self { disk, writer })
+        let watch = Arc::new(LocalWatch::default());
+        watch.tell(disk.run(policies::newest)?);
+        let writer = Writer::start(Arc::clone(&disk), Arc::clone(&watch))?;
+        Ok(Self { disk, writer, watch })
     }
 
     fn read<T: Send + 'static>(

@@ -1,6 +1,8 @@
 //! A store that forgets: for trials, tests, and servers that rebuild ownership from
 //! what executors report. It writes nothing anywhere.
 
+mod policies;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -8,13 +10,15 @@ use futures::FutureExt;
 use futures::future;
 use parking_lot::Mutex;
 
+use self::policies::PolicyBook;
 use crate::record::{DrainRecord, GrantRecord, NamespaceRecord, Stored, Write};
 use crate::{Answer, Epoch, Error, Store};
 
-/// Keeps namespaces in memory, with the semantics of the durable stores.
+/// Keeps namespaces and policies in memory, with the semantics of the durable stores.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     state: Mutex<State>,
+    policies: PolicyBook,
 }
 
 impl MemoryStore {

@@ -10,8 +10,8 @@ use std::fmt;
 
 use futures::future::BoxFuture;
 
-use crate::Error;
 use crate::record::{NamespaceRecord, Stored, Write};
+use crate::{Error, Policies};
 
 /// What a store answers, later.
 ///
@@ -30,7 +30,7 @@ impl fmt::Display for Epoch {
     }
 }
 
-/// Where the records of namespaces are kept.
+/// Where the records of namespaces are kept, and beside them the [`Policies`].
 ///
 /// Changes of one namespace take effect in the order of the calls that ask for
 /// them. One that fails does not stop those behind it, so whoever has sent several
@@ -39,7 +39,7 @@ impl fmt::Display for Epoch {
 ///
 /// After [`Error::Io`] nobody knows whether the change was kept. Writes say what
 /// shall be, not what to add, so the same ones can be committed again.
-pub trait Store: fmt::Debug + Send + Sync + 'static {
+pub trait Store: Policies + fmt::Debug + Send + Sync + 'static {
     /// Whether what is stored is still there after a restart. If it is not, a server
     /// rebuilds ownership from what executors report.
     fn is_durable(&self) -> bool;

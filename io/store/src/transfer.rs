@@ -3,10 +3,12 @@
 //!
 //! A line is one JSON object. The first says that this is an export and of which
 //! version; a namespace begins with its record, has a line for each of its records,
-//! and ends with how many those were and a hash of them; the last line says how many
-//! namespaces there were, so that a stream that was cut is found out. Each namespace is
-//! as of one instant, and is imported whole or not at all. Who leads is not exported.
-//! A store is not a log: what happened is not in here.
+//! and ends with how many those were and a hash of them; then the policy of each service
+//! with its revisions in the same way; the last line says how many namespaces and
+//! policies there were, so that a stream that was cut is found out. Each namespace is as
+//! of one instant, and is imported whole or not at all; a policy is imported revision by
+//! revision. Who leads is not exported. A store is not a log: what happened is not in
+//! here.
 
 mod error;
 mod export;
@@ -24,7 +26,19 @@ pub struct Transferred {
     pub namespaces: u64,
     /// Grants, drains and loads.
     pub records: u64,
+    /// Services that have a policy.
+    pub policies: u64,
+    /// Of all policies.
+    pub revisions: u64,
 }
 
-/// Changes when an older version could not read the lines any more.
-const VERSION: u32 = 1;
+/// The newest version that can be read. It changes when an older one could not read the
+/// lines any more.
+const VERSION: u32 = WITH_POLICIES;
+const WITHOUT_POLICIES: u32 = 1;
+const WITH_POLICIES: u32 = 2;
+
+/// The oldest version that can say this.
+fn version(policies: u64) -> u32 {
+    if policies == 0 { WITHOUT_POLICIES } else { WITH_POLICIES }
+}

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plimsoll_store::record::{DrainRecord, GrantRecord, Kind, NamespaceRecord, Stored, Write};
 use plimsoll_store::{
-    Error, EtcdOptions, EtcdStore, FileStore, MemoryStore, Present, Store, TransferError,
-    Transferred, export, import,
+    Error, EtcdOptions, EtcdStore, FileStore, MemoryStore, PolicyHead, PolicyRecord, Present,
+    Store, TransferError, Transferred, export, import,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -45,7 +45,18 @@ async fn imported(
     import(&**store, export, present).await
 }
 
-/// Everything that a store holds.
+/// Every revision of every policy that a store holds, the newest first.
+async fn policies(store: &Arc<dyn Store>) -> Vec<PolicyRecord> {
+    let mut all = Vec::new();
+    for service in store.newest_policies().await.unwrap().keys() {
+        for head in store.policy_history(service).await.unwrap() {
+            all.extend(store.policy(service, Some(head.revision)).await.unwrap());
+        }
+    }
+    all
+}
+
+/// Everything else that it holds.
 async fn all(store: &Arc<dyn Store>) -> Vec<(NamespaceRecord, Stored)> {
     let mut all = Vec::new();
     for record in store.namespaces().await.unwrap() {
@@ -115,7 +126,36 @@ fn writes() -> impl Strategy<Value = Vec<Write>> {
         .prop_map(|(a, b, c, d, e): (_, Vec<_>, Vec<_>, Vec<_>, Vec<_>)| [a, b, c, d, e].concat())
 }
 
-fn content() -> impl Strategy<Value = Vec<(NamespaceRecord, Vec<Write>)>> {
+fn revision() -> impl Strategy<Value = PolicyRecord> {
+    (any::<u64>(), "\\PC{0,8}", text(), 0_u64..3, "(\\PC|\n){0,40}").prop_map(
+        |(saved_at_ms, author, comment, rolled_back_to, text)| {
+            let (service, revision) = (Arc::default(), 0);
+            let head =
+                PolicyHead { service, revision, saved_at_ms, author, comment, rolled_back_to };
+            PolicyRecord { head, text: text.into() }
+        },
+    )
+}
+
+/// Revisions of services; the first need not be 1.
+fn policy_content() -> impl Strategy<Value = Vec<PolicyRecord>> {
+    btree_map(text(), (0_u64..5, vec(revision(), 1..4)), 0..3).prop_map(|services| {
+        let revisions = services.into_iter().flat_map(|(service, (before, revisions))| {
+            let service: Arc<str> = service.into();
+            (before + 1..).zip(revisions).map(move |(revision, mut record)| {
+                (record.head.service, record.head.revision) = (service.clone(), revision);
+                record
+            })
+        });
+        revisions.collect()
+    })
+}
+
+fn content() -> impl Strategy<Value = Content> {
+    (namespaces(), policy_content())
+}
+
+fn namespaces() -> impl Strategy<Value = Vec<(NamespaceRecord, Vec<Write>)>> {
     let kind =
         prop_oneof![Just(Kind::Ephemeral), any::<u32>().prop_map(|n| Kind::Fixed { shards: n })];
     let settings = vec((text(), text()), 0..3);
@@ -128,10 +168,17 @@ fn content() -> impl Strategy<Value = Vec<(NamespaceRecord, Vec<Write>)>> {
     })
 }
 
-async fn filled(content: Vec<(NamespaceRecord, Vec<Write>)>) -> Arc<dyn Store> {
+type Content = (Vec<(NamespaceRecord, Vec<Write>)>, Vec<PolicyRecord>);
+
+async fn filled((namespaces, policies): Content) -> Arc<dyn Store> {
     let store = memory();
-    for (record, writes) in content {
+    for (record, writes) in namespaces {
         store.create(record, writes).await.unwrap();
+    }
+    for record in policies {
+        let newest = store.policy(&record.head.service, None).await.unwrap();
+        let after = newest.map_or(0, |newest| newest.head.revision);
+        store.save_policy(after, record).await.unwrap();
     }
     store
 }
@@ -141,14 +188,16 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 /// Into the store and out again.
-async fn there_and_back(content: Vec<(NamespaceRecord, Vec<Write>)>, there: Arc<dyn Store>) {
+async fn there_and_back(content: Content, there: Arc<dyn Store>) {
     let source = filled(content).await;
     let first = exported(&source).await;
     imported(&there, &first, Present::Refuse).await.unwrap();
     assert_eq!(all(&there).await, all(&source).await);
+    assert_eq!(policies(&there).await, policies(&source).await);
     assert_eq!(exported(&there).await, first, "the same text, byte for byte");
     imported(&there, &first, Present::Replace).await.unwrap();
     assert_eq!(all(&there).await, all(&source).await);
+    assert_eq!(policies(&there).await, policies(&source).await);
 }
 
 proptest! {
@@ -171,6 +220,12 @@ proptest! {
                 let stored = Stored { generation_floor: wanted.generation_floor, ..stored };
                 prop_assert_eq!(stored, wanted);
                 prop_assert!(old.namespaces().await.unwrap().contains(&record));
+            }
+            let kept = policies(&old).await;
+            for (service, head) in &*new.newest_policies().await.unwrap() {
+                let mut revisions = kept.iter().filter(|it| it.head.service == *service);
+                prop_assert_eq!(revisions.next().map(|it| &it.head), Some(head));
+                prop_assert_eq!(revisions.count() + 1, new.policy_history(service).await.unwrap().len());
             }
             let left = old.namespaces().await.unwrap();
             prop_assert!(gone.iter().all(|name| left.iter().any(|it| it.name == *name)));
@@ -261,8 +316,42 @@ async fn a_hundred_thousand_grants_move_from_memory_to_etcd() {
     source.create(namespace("orders"), all).await.unwrap();
     let there = etcd().await;
     let done = imported(&there, &exported(&source).await, Present::Refuse).await.unwrap();
-    assert_eq!(done, Transferred { namespaces: 1, records: 100_000 });
+    assert_eq!(done, Transferred { namespaces: 1, records: 100_000, ..Transferred::default() });
     assert_eq!(there.load("orders").await.unwrap(), source.load("orders").await.unwrap());
+}
+
+#[tokio::test]
+async fn a_service_with_a_policy_is_not_touched_unless_one_says_so() {
+    let policy = |revision, text: &str| PolicyRecord {
+        head: PolicyHead {
+            service: "menu".into(),
+            revision,
+            saved_at_ms: 7,
+            author: "ada".into(),
+            comment: String::new(),
+            rolled_back_to: 0,
+        },
+        text: text.into(),
+    };
+    let (source, there) = (two().await, memory());
+    source.save_policy(0, policy(1, "a")).await.unwrap();
+    source.save_policy(1, policy(2, "b")).await.unwrap();
+    there.save_policy(0, policy(9, "theirs")).await.unwrap();
+    let export = exported(&source).await;
+    let error = imported(&there, &export, Present::Refuse).await.unwrap_err();
+    let is_told = matches!(&error, TransferError::PolicyPresent { service, imported: 2 }
+        if service == "menu");
+    assert!(is_told, "{error}");
+    assert_eq!(policies(&there).await, [policy(9, "theirs")]);
+    let done = imported(&there, &export, Present::Replace).await.unwrap();
+    assert_eq!((done.policies, done.revisions), (1, 2));
+    assert_eq!(policies(&there).await, [policy(2, "b"), policy(1, "a")]);
+    let lines = String::from_utf8(export).unwrap();
+    let first = r#"{"policy":{"service":"menu"}}"#;
+    let second =
+        r#"{"revision":{"revision":1,"saved_at_ms":7,"author":"ada","comment":"","text":"a"}}"#;
+    assert!(lines.contains(&format!("{first}\n{second}\n")), "{lines}");
+    assert!(lines.ends_with("{\"end_of_export\":{\"namespaces\":2,\"policies\":1}}\n"));
 }
 
 // === what is no export ===
@@ -276,8 +365,8 @@ async fn other_files_and_newer_exports_are_told_apart() {
     for other in ["", "\n", "hello\n", "{}\n", "{\"grant\":{}}\n"] {
         assert!(matches!(refused(other).await, TransferError::NotAnExport), "{other:?}");
     }
-    let newer = refused("{\"plimsoll_export\":{\"version\":2}}\n").await;
-    assert!(matches!(newer, TransferError::Newer { found: 2, known: 1 }));
+    let newer = refused("{\"plimsoll_export\":{\"version\":3}}\n").await;
+    assert!(matches!(newer, TransferError::Newer { found: 3, known: 2 }));
 }
 
 #[tokio::test]

@@ -104,3 +104,30 @@ pub const STORE_FAILURES: Metric = metric(
     "plimsoll_store_failures",
     "Requests to etcd that failed while this server kept in touch with the others",
 );
+pub const POLICY_SERVICES: Metric =
+    metric("plimsoll_policy_services", "Services whose policy is kept here");
+pub const POLICY_INSTANCES: Metric = metric(
+    "plimsoll_policy_instances",
+    "Instances of services that are connected to this server for their policy",
+);
+pub const POLICY_SAVES: Metric =
+    metric("plimsoll_policy_saves", "Revisions of policies that this server has stored");
+pub const POLICY_CONFLICTS: Metric = metric(
+    "plimsoll_policy_conflicts",
+    "Saves of policies that were refused since somebody else had saved in between",
+);
+pub const POLICY_PUSHES: Metric =
+    metric("plimsoll_policy_pushes", "Policies that were sent to instances");
+pub const POLICY_APPLY: Metric = metric(
+    "plimsoll_policy_apply_seconds",
+    "Time from saving a policy to an instance's word that it holds, in seconds, by the clock \
+     of the server that saved it and that of this one",
+);
+pub const POLICY_REFUSED: Metric = metric(
+    "plimsoll_policy_refused",
+    "Pushed policies that an instance could not apply: the one before goes on there",
+);
+pub const POLICY_OBSERVATIONS_DROPPED: Metric = metric(
+    "plimsoll_policy_observations_dropped",
+    "Observations of instances that were passed over, since they came too fast",
+);

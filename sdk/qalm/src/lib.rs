@@ -118,7 +118,7 @@ mod jitter;
 mod lane;
 #[cfg(feature = "http")]
 pub mod layer;
-#[cfg(feature = "policy-file")]
+#[cfg(feature = "policy-text")]
 pub mod policy_file;
 #[cfg(feature = "policy-sync")]
 pub mod policy_server;
@@ -134,6 +134,8 @@ pub use gate::{Admission, Gate, Place, QueueStatus, Waiting};
 pub use layer::{Qalm, QalmLayer};
 pub use plimsoll_shedding as shedding;
 #[cfg(feature = "policy-file")]
-pub use policy_file::{PolicyFile, PolicyFileError};
+pub use policy_file::PolicyFile;
+#[cfg(feature = "policy-text")]
+pub use policy_file::PolicyFileError;
 #[cfg(feature = "policy-sync")]
 pub use policy_server::{PolicyServer, PolicyServerError};

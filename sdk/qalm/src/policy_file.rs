@@ -3,23 +3,35 @@
 //! An edit takes effect within a second and all at once. One that makes no sense
 //! changes nothing: the last good policy stays in force, and what is wrong is
 //! reported once, with its line. See docs/qalm-tune.md for every key.
+//!
+//! Following a file is the feature `policy-file`; reading a text is `policy-text`
+//! alone, for whoever keeps policies elsewhere.
 
 mod duration;
 mod error;
 mod form;
+#[cfg(feature = "policy-file")]
 mod settle;
+#[cfg(feature = "policy-file")]
 mod status;
+#[cfg(feature = "policy-file")]
 mod watch;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+#[cfg(feature = "policy-file")]
+use std::path::PathBuf;
+#[cfg(feature = "policy-file")]
 use std::sync::Arc;
 use std::time::SystemTime;
 
+#[cfg(feature = "policy-file")]
 use arc_swap::ArcSwap;
 use plimsoll_shedding::policy::Table;
+#[cfg(feature = "policy-file")]
 use tokio::sync::watch as channel;
 
 pub use error::PolicyFileError;
+#[cfg(feature = "policy-file")]
 pub use status::{Status, Trouble};
 
 /// The longest file that is read, in bytes.
@@ -63,12 +75,14 @@ impl Loaded {
     ///
     /// # Errors
     /// Those of [`Self::parse`], and a file that cannot be read.
+    #[cfg(feature = "policy-file")]
     pub fn read(path: &Path) -> Result<Self, PolicyFileError> {
         Self::parse(path, &watch::read(path)?)
     }
 }
 
 /// A policy file that is followed until this is dropped.
+#[cfg(feature = "policy-file")]
 #[derive(Debug)]
 pub struct PolicyFile {
     current: Arc<ArcSwap<Loaded>>,
@@ -76,6 +90,7 @@ pub struct PolicyFile {
     _watcher: watch::Watcher,
 }
 
+#[cfg(feature = "policy-file")]
 impl PolicyFile {
     /// Loads a file and follows it from then on.
     ///
@@ -113,13 +128,14 @@ impl PolicyFile {
     }
 }
 
-/// FNV-1a, 64 bits: known everywhere, and nobody attacks it here.
-pub(crate) fn version(text: &str) -> String {
+/// The version of a text, as [`Loaded::version`] has it.
+// FNV-1a, 64 bits: known everywhere, and nobody attacks it here.
+pub fn version(text: &str) -> String {
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     format!("{hash:016x}")
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "policy-file"))]
 mod tests;

@@ -3,7 +3,7 @@
 use plimsoll_shedding::policy::{Matter, Source, Table};
 use serde::Serialize;
 
-use super::report::{Queue, named, word};
+use super::report::Queue;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Explanation {
@@ -30,7 +30,7 @@ pub(super) fn explain(table: &Table, endpoint: &str, caller: Option<&str>) -> Ex
         bypassed: rules.is_bypassed(),
         criticality: class.level.level(),
         criticality_by: by(table, class.level_by),
-        enforcement: word(class.enforcement),
+        enforcement: class.enforcement.as_str(),
         enforcement_by: by(table, class.enforcement_by),
         group: group.map(|it| it.name.clone()),
         queue_name: rules.queue_name().to_string(),
@@ -40,8 +40,8 @@ pub(super) fn explain(table: &Table, endpoint: &str, caller: Option<&str>) -> Ex
 
 fn by(table: &Table, source: Source) -> String {
     match source {
-        Source::Rule(index) => named(table, Matter::Rule(index)),
-        Source::Group(index) => named(table, Matter::Group(index)),
+        Source::Rule(index) => table.named(Matter::Rule(index)),
+        Source::Group(index) => table.named(Matter::Group(index)),
         Source::Default => "the default".to_owned(),
     }
 }

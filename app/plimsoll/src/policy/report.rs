@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_qalm::policy_file::Loaded;
-use plimsoll_shedding::policy::{CallerSource, Finding, Matter, Policy, Table};
+use plimsoll_shedding::policy::{CallerSource, Policy};
 use plimsoll_shedding::settings::{Auto, Enforcement, QueueSettings};
 use serde::Serialize;
 
@@ -64,7 +64,7 @@ impl Report {
         let policy = loaded.table.policy();
         Self {
             version: loaded.version.clone(),
-            enforcement: word(policy.enforcement),
+            enforcement: policy.enforcement.as_str(),
             default_criticality: policy.default_criticality.level(),
             concurrency: auto(policy.concurrency, |it| it.to_string()),
             caller_from: policy.caller_from.iter().map(source).collect(),
@@ -73,7 +73,7 @@ impl Report {
             queue: Queue::new(&loaded.table.queue_settings()),
             groups: policy.groups.iter().map(group).collect(),
             rules: policy.rules.iter().map(rule).collect(),
-            findings: findings(&loaded.table),
+            findings: loaded.table.findings(),
             explanation,
         }
     }
@@ -103,7 +103,7 @@ fn group(it: &plimsoll_shedding::policy::Group) -> Group {
         name: it.name.clone(),
         endpoints: it.endpoints.clone(),
         each: it.each,
-        enforcement: it.enforcement.map(word),
+        enforcement: it.enforcement.map(Enforcement::as_str),
     }
 }
 
@@ -112,16 +112,7 @@ fn rule(it: &plimsoll_shedding::policy::Rule) -> Rule {
         endpoint: it.endpoint.clone(),
         caller: it.caller.clone(),
         criticality: it.criticality.map(|it| it.level()),
-        enforcement: it.enforcement.map(word),
-    }
-}
-
-/// As in a policy file.
-pub(super) fn word(enforcement: Enforcement) -> &'static str {
-    match enforcement {
-        Enforcement::Enforce => "enforce",
-        Enforcement::DryRun => "dry-run",
-        Enforcement::Off => "off",
+        enforcement: it.enforcement.map(Enforcement::as_str),
     }
 }
 
@@ -151,51 +142,4 @@ fn auto<T>(value: Auto<T>, text: impl Fn(T) -> String) -> String {
 
 fn span(span: Duration) -> String {
     format!("{span:?}")
-}
-
-/// Rules and groups that never do anything, as sentences.
-fn findings(table: &Table) -> Vec<String> {
-    table.review().into_iter().map(|it| finding(table, it)).collect()
-}
-
-fn finding(table: &Table, finding: Finding) -> String {
-    match (finding.at, finding.because_of) {
-        (at, Some(other)) => {
-            format!(
-                "{} never decides anything: {} always wins",
-                named(table, at),
-                named(table, other)
-            )
-        }
-        (at @ Matter::Group(_), None) => {
-            format!("{} is unused: all its endpoints are bypassed", named(table, at))
-        }
-        (at @ Matter::Rule(_), None) if table.policy().enforcement == Enforcement::Off => {
-            format!(
-                "{} does nothing: everything is off, or its endpoints are bypassed",
-                named(table, at)
-            )
-        }
-        (at @ Matter::Rule(_), None) => {
-            format!("{} never decides anything: its endpoints are bypassed", named(table, at))
-        }
-    }
-}
-
-/// A rule or a group, for people.
-pub(super) fn named(table: &Table, matter: Matter) -> String {
-    match matter {
-        Matter::Rule(index) => {
-            let rule = table.policy().rules.get(index.0 as usize);
-            let of = |name, it: Option<&String>| it.map(|it| format!("{name} {it:?}"));
-            let endpoint = of("endpoint", rule.and_then(|it| it.endpoint.as_ref()));
-            let caller = of("caller", rule.and_then(|it| it.caller.as_ref()));
-            let both: Vec<_> = endpoint.into_iter().chain(caller).collect();
-            format!("rule {} ({})", index.0 + 1, both.join(", "))
-        }
-        Matter::Group(index) => {
-            let name = table.policy().groups.get(index.0 as usize).map_or("", |it| &it.name);
-            format!("group {name:?}")
-        }
-    }
 }

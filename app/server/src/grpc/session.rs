@@ -21,7 +21,7 @@ use crate::driver::NamespaceHandle;
 use crate::metrics::Metrics;
 
 /// The longest that a stream may be open without a hello.
-const HELLO_WITHIN: Duration = Duration::from_secs(10);
+pub(super) const HELLO_WITHIN: Duration = Duration::from_secs(10);
 /// Batches that an executor may leave unread before it is cut.
 const UNREAD: usize = 1024;
 /// Messages on their way to the connection.

@@ -146,7 +146,7 @@ impl Servers {
     }
 
     /// Only who can read etcd has the key that a server has written there.
-    async fn check_key(&self, key: Option<&str>, server: &str) -> Result<(), Status> {
+    pub(crate) async fn check_key(&self, key: Option<&str>, server: &str) -> Result<(), Status> {
         let known = || self.elector.view().servers.get(server).map(|about| about.key.clone());
         if known().is_none() {
             // It may have joined a moment ago.

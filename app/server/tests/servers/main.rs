@@ -11,6 +11,7 @@ mod figures;
 mod fleet;
 mod handed;
 mod leaderships;
+mod policies;
 mod process;
 mod returning;
 mod tls;

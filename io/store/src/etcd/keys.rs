@@ -1,5 +1,5 @@
 //! Where things are in etcd: every key begins with the prefix and a folder, and then
-//! names the namespace, whose `/` are escaped.
+//! names the namespace (or server, or service), whose `/` are escaped.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -37,6 +37,11 @@ pub(super) enum Folder {
     Servers,
     /// Who leads a namespace.
     Leaders,
+    /// The newest revision of a service's policy, without its text.
+    PolicyNewest,
+    /// Every revision that is kept, without its text.
+    PolicyHeads,
+    PolicyTexts,
 }
 
 impl Keys {
@@ -48,7 +53,7 @@ impl Keys {
         Self { prefix }
     }
 
-    /// The one key of a namespace (or server) in this folder.
+    /// The one key of a namespace (or server, or service) in this folder.
     pub(super) fn of(&self, folder: Folder, name: &str) -> Vec<u8> {
         format!("{}{}/{}", self.prefix, folder.as_str(), escaped(name)).into_bytes()
     }
@@ -117,6 +122,9 @@ impl Folder {
             Self::Committed => "committed",
             Self::Servers => "servers",
             Self::Leaders => "leaders",
+            Self::PolicyNewest => "policies/newest",
+            Self::PolicyHeads => "policies/heads",
+            Self::PolicyTexts => "policies/texts",
         }
     }
 }

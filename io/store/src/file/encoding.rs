@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::record::{DrainRecord, NamespaceRecord};
-use crate::{json, load_chunks};
+use crate::{PolicyHead, json, load_chunks};
 
 pub(super) fn namespace_to_json(record: &NamespaceRecord) -> Result<Vec<u8>, redb::Error> {
     json::from_namespace(record).map_err(|error| redb::Error::Io(error.into()))
@@ -28,6 +28,18 @@ pub(super) fn drain_to_json(drain: &DrainRecord) -> Result<Vec<u8>, redb::Error>
 
 pub(super) fn drain_from_json(key: &str, json: &[u8]) -> Result<DrainRecord, redb::Error> {
     json::to_drain(json).map_err(|error| damaged("drain of", key, &error))
+}
+
+pub(super) fn policy_head_to_json(head: &PolicyHead) -> Result<Vec<u8>, redb::Error> {
+    json::from_policy_head(head).map_err(|error| redb::Error::Io(error.into()))
+}
+
+pub(super) fn policy_head_from_json(
+    service: &Arc<str>,
+    json: &[u8],
+) -> Result<PolicyHead, redb::Error> {
+    let head = json::to_policy_head(service, json);
+    head.map_err(|error| damaged("policy of", service, &error))
 }
 
 /// Appends the loads of a chunk to `loads`.

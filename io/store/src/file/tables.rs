@@ -11,6 +11,7 @@ use std::sync::Arc;
 use redb::{Range, ReadableTable, Table, Value, WriteTransaction};
 
 use super::encoding::{drain_to_json, namespace_to_json};
+use super::policies::PolicyTables;
 use super::schema::{EPOCH, GRANTS, HOST_DRAINS, LOADS, META, NAMESPACES, Pair, SHARD_DRAINS};
 use crate::load_chunks;
 use crate::record::{DrainRecord, NamespaceRecord, Write};
@@ -26,6 +27,7 @@ pub(super) struct Tables<'txn> {
     shard_drains: Table<'txn, Pair, &'static [u8]>,
     host_drains: Table<'txn, Pair, &'static [u8]>,
     loads: Table<'txn, (&'static [u8], u32), &'static [u8]>,
+    pub(super) policies: PolicyTables<'txn>,
 }
 
 impl<'txn> Tables<'txn> {
@@ -37,6 +39,7 @@ impl<'txn> Tables<'txn> {
             shard_drains: transaction.open_table(SHARD_DRAINS)?,
             host_drains: transaction.open_table(HOST_DRAINS)?,
             loads: transaction.open_table(LOADS)?,
+            policies: PolicyTables::open(transaction)?,
         })
     }
 

@@ -12,9 +12,11 @@ use redb::{Database, Durability};
 use tokio::sync::oneshot;
 
 use super::disk::Disk;
+use super::policies;
 use super::tables::{Tables, Verdict};
+use crate::local_watch::LocalWatch;
 use crate::record::{NamespaceRecord, Write};
-use crate::{Epoch, Error};
+use crate::{Epoch, Error, PolicyRecord};
 
 /// Bounds how long the first of a group waits for the last: a write to a tree of a
 /// million shards takes some 12 µs.
@@ -26,6 +28,8 @@ pub(super) enum Change {
     Delete { namespace: Arc<str> },
     Lead { namespace: Arc<str> },
     Commit { namespace: Arc<str>, epoch: Epoch, writes: Vec<Write> },
+    SavePolicy { after: u64, record: PolicyRecord },
+    ForgetPolicy { service: Arc<str> },
 }
 
 struct Order {
@@ -40,11 +44,12 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn start(disk: Arc<Disk>) -> Result<Self, Error> {
+    pub(super) fn start(disk: Arc<Disk>, watch: Arc<LocalWatch>) -> Result<Self, Error> {
         let (orders, waiting) = mpsc::channel();
         let named = thread::Builder::new().name("plimsoll-store".into());
         let failing = Arc::clone(&disk);
-        let thread = named.spawn(move || run(&disk, &waiting)).map_err(|e| failing.fault(e))?;
+        let run = move || run(&disk, &watch, &waiting);
+        let thread = named.spawn(run).map_err(|e| failing.fault(e))?;
         Ok(Self { orders: Some(orders), thread: Some(thread) })
     }
 
@@ -68,9 +73,25 @@ impl Drop for Writer {
     }
 }
 
-fn run(disk: &Disk, waiting: &Receiver<Order>) {
+fn run(disk: &Disk, watch: &LocalWatch, waiting: &Receiver<Order>) {
     while let Ok(first) = waiting.recv() {
-        settle(disk, gather(first, waiting));
+        let group = gather(first, waiting);
+        let about_policies = group.iter().any(|order| order.change.is_about_policies());
+        let answers = settle(disk, group);
+        if about_policies {
+            tell(disk, watch);
+        }
+        answers.into_iter().for_each(Answer::send);
+    }
+}
+
+/// Reads what holds now: after a failure nobody knows it otherwise.
+fn tell(disk: &Disk, watch: &LocalWatch) {
+    match disk.run(policies::newest) {
+        Ok(newest) => watch.tell(newest),
+        Err(error) => {
+            tracing::warn!(%error, "the newest policies cannot be read: they are told with the next change")
+        }
     }
 }
 
@@ -85,16 +106,24 @@ fn gather(first: Order, waiting: &Receiver<Order>) -> Vec<Order> {
     group
 }
 
-fn settle(disk: &Disk, group: Vec<Order>) {
-    let verdicts = disk.run(|database| commit(database, &group));
-    let mut verdicts = match verdicts {
-        Ok(verdicts) => verdicts.into_iter(),
-        Err(fault) => vec![Err(fault); group.len()].into_iter(),
-    };
-    for (order, verdict) in group.into_iter().zip(&mut verdicts) {
+/// What became of a change, for whoever asked for it.
+struct Answer {
+    settled: oneshot::Sender<Verdict>,
+    verdict: Verdict,
+}
+
+impl Answer {
+    fn send(self) {
         // Whoever no longer listens does not want to know.
-        drop(order.settled.send(verdict));
+        drop(self.settled.send(self.verdict));
     }
+}
+
+fn settle(disk: &Disk, group: Vec<Order>) -> Vec<Answer> {
+    let verdicts = disk.run(|database| commit(database, &group));
+    let verdicts = verdicts.unwrap_or_else(|fault| vec![Err(fault); group.len()]);
+    let answers = group.into_iter().zip(verdicts);
+    answers.map(|(Order { settled, .. }, verdict)| Answer { settled, verdict }).collect()
 }
 
 /// One verdict an order. Flushes only if there is something to keep.
@@ -120,13 +149,21 @@ impl Change {
             Self::Delete { namespace } => tables.delete(namespace),
             Self::Lead { namespace } => tables.lead(namespace),
             Self::Commit { namespace, epoch, writes } => tables.commit(namespace, *epoch, writes),
+            Self::SavePolicy { after, record } => tables.policies.save(*after, record),
+            Self::ForgetPolicy { service } => tables.policies.forget(service),
         }
+    }
+
+    fn is_about_policies(&self) -> bool {
+        matches!(self, Self::SavePolicy { .. } | Self::ForgetPolicy { .. })
     }
 
     fn weight(&self) -> usize {
         match self {
             Self::Create { initial: writes, .. } | Self::Commit { writes, .. } => 1 + writes.len(),
-            Self::Delete { .. } | Self::Lead { .. } => 1,
+            Self::Delete { .. } | Self::Lead { .. } | Self::ForgetPolicy { .. } => 1,
+            // A text may be as large as this many writes.
+            Self::SavePolicy { .. } => WRITES_A_GROUP / 16,
         }
     }
 }

@@ -24,14 +24,14 @@ pub enum TransferError {
     Newer { found: u32, known: u32 },
 
     #[error(
-        "line {line} of the export is damaged: {detail}; take another copy. Namespaces that were \
-         whole before it are imported: {imported}"
+        "line {line} of the export is damaged: {detail}; take another copy. Namespaces and \
+         policies that were whole before it are imported: {imported}"
     )]
     Damaged { line: u64, detail: String, imported: u64 },
 
     #[error(
-        "the export ends too soon, at line {line}; take another copy. Namespaces that were whole \
-         are imported: {imported}"
+        "the export ends too soon, at line {line}; take another copy. Namespaces and policies \
+         that were whole are imported: {imported}"
     )]
     CutShort { line: u64, imported: u64 },
 
@@ -40,4 +40,10 @@ pub enum TransferError {
          Namespaces before it are imported: {imported}"
     )]
     Present { namespace: String, imported: u64 },
+
+    #[error(
+        "service {service:?} has a policy already; import with replacement, or leave it. \
+         Namespaces and policies before it are imported: {imported}"
+    )]
+    PolicyPresent { service: String, imported: u64 },
 }

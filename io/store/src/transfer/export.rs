@@ -4,12 +4,13 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::lines::Line;
 use super::section::Section;
-use super::{TransferError, Transferred, VERSION};
+use super::{TransferError, Transferred, version};
 use crate::record::{NamespaceRecord, Stored};
 use crate::{Error, Store};
 
-/// Writes every namespace to `out`, one after the other, and flushes it. Servers may go
-/// on meanwhile. A namespace that is deleted meanwhile is left out.
+/// Writes every namespace and policy to `out`, one after the other, and flushes it.
+/// Servers may go on meanwhile. A namespace that is deleted meanwhile is left out, as is
+/// the policy of a service that had none at the beginning.
 ///
 /// # Errors
 /// The store cannot be read, or `out` not written: what is there then is no export.
@@ -18,7 +19,9 @@ pub async fn export(
     out: impl AsyncWrite + Send + Unpin,
 ) -> Result<Transferred, TransferError> {
     let mut writer = Writer { out, total: Transferred::default() };
-    writer.line(&Line::PlimsollExport { version: VERSION }).await?;
+    let policies = store.newest_policies().await?;
+    let version = version(policies.len() as u64);
+    writer.line(&Line::PlimsollExport { version }).await?;
     for record in store.namespaces().await? {
         match store.load(&record.name).await {
             Ok(stored) => writer.namespace(record, stored).await?,
@@ -26,8 +29,11 @@ pub async fn export(
             Err(error) => return Err(error.into()),
         }
     }
-    let namespaces = writer.total.namespaces;
-    writer.line(&Line::EndOfExport { namespaces }).await?;
+    for service in policies.keys() {
+        writer.policy(store, service).await?;
+    }
+    let Transferred { namespaces, policies, .. } = writer.total;
+    writer.line(&Line::EndOfExport { namespaces, policies }).await?;
     writer.out.flush().await?;
     Ok(writer.total)
 }
@@ -51,6 +57,23 @@ impl<W: AsyncWrite + Send + Unpin> Writer<W> {
         self.total.namespaces += 1;
         self.total.records += section.records();
         self.line(&section.end()).await?;
+        Ok(())
+    }
+
+    /// The oldest revision may be forgotten meanwhile, when a newer one is saved.
+    async fn policy(&mut self, store: &dyn Store, service: &str) -> Result<(), TransferError> {
+        let mut section = Section::default();
+        let first = self.line(&Line::Policy { service: service.to_owned() }).await?;
+        section.pass(&first);
+        for head in store.policy_history(service).await?.into_iter().rev() {
+            let Some(record) = store.policy(service, Some(head.revision)).await? else { continue };
+            let (head, text) = (record.head, record.text.to_string());
+            let line = self.line(&Line::Revision { head, text }).await?;
+            section.pass(&line);
+        }
+        self.total.policies += 1;
+        self.total.revisions += section.records();
+        self.line(&section.end_of_policy()).await?;
         Ok(())
     }
 

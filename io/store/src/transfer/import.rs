@@ -4,22 +4,24 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
 use super::lines::Line;
 use super::section::Section;
-use super::{TransferError, Transferred, VERSION};
+use super::{TransferError, Transferred, VERSION, version};
 use crate::record::{GrantRecord, NamespaceRecord, Stored, Write};
-use crate::{Error, Store};
+use crate::{Error, PolicyRecord, Store};
 
-/// What to do with a namespace that has records already.
+/// What to do with a namespace that has records already, or a service that has a policy.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Present {
     /// End there.
     Refuse,
     /// Put those of the export in their place. Whoever leads it is fenced out and has
-    /// to load it again. Generations go on from the higher of the two floors.
+    /// to load it again. Generations go on from the higher of the two floors; revisions
+    /// of a policy are those of the export.
     Replace,
 }
 
 /// Reads an export from `input`: each namespace in one atomic change, when all of it
-/// has arrived and is sound. One that is there without any record is filled.
+/// has arrived and is sound. One that is there without any record is filled. A policy
+/// is written revision by revision, when all of them have arrived and are sound.
 ///
 /// # Errors
 /// See [`TransferError`]: namespaces that came before the trouble are imported then.
@@ -29,25 +31,27 @@ pub async fn import(
     present: Present,
 ) -> Result<Transferred, TransferError> {
     let mut reader = Reader { input, line: Vec::new(), number: 0, total: Transferred::default() };
-    reader.check_beginning().await?;
+    let announced = reader.check_beginning().await?;
     loop {
         match reader.next().await? {
             Line::Namespace { name, kind, settings, frozen, generation_floor } => {
                 let record = NamespaceRecord { name: name.into(), kind, settings, frozen };
                 let (stored, records) = reader.records(generation_floor).await?;
-                let imported = reader.total.namespaces;
-                write(store, record, stored, present, imported).await?;
+                write(store, record, stored, present, reader.imported()).await?;
                 reader.total.namespaces += 1;
                 reader.total.records += records;
             }
-            Line::EndOfExport { namespaces } if namespaces == reader.total.namespaces => {
+            Line::Policy { service } => {
+                let revisions = reader.revisions(&service).await?;
+                reader.total.revisions += revisions.len() as u64;
+                write_policy(store, &service, revisions, present, reader.imported()).await?;
+                reader.total.policies += 1;
+            }
+            Line::EndOfExport { namespaces, policies } => {
+                reader.check_counts(announced, namespaces, policies)?;
                 return reader.check_end().await;
             }
-            Line::EndOfExport { namespaces } => {
-                let why = format!("{namespaces} namespaces are said to be in it");
-                return Err(reader.damaged(why));
-            }
-            _ => return Err(reader.damaged("it belongs to no namespace")),
+            _ => return Err(reader.damaged("it belongs to no namespace and no policy")),
         }
     }
 }
@@ -61,15 +65,39 @@ struct Reader<R> {
 }
 
 impl<R: AsyncBufRead + Send + Unpin> Reader<R> {
-    async fn check_beginning(&mut self) -> Result<(), TransferError> {
+    /// Returns the version.
+    async fn check_beginning(&mut self) -> Result<u32, TransferError> {
         match self.next().await {
-            Ok(Line::PlimsollExport { version: VERSION }) => Ok(()),
+            Ok(Line::PlimsollExport { version }) if (1..=VERSION).contains(&version) => Ok(version),
             Ok(Line::PlimsollExport { version }) => {
                 Err(TransferError::Newer { found: version, known: VERSION })
             }
             Err(TransferError::Io(error)) => Err(error.into()),
             _ => Err(TransferError::NotAnExport),
         }
+    }
+
+    fn check_counts(
+        &self,
+        announced: u32,
+        namespaces: u64,
+        policies: u64,
+    ) -> Result<(), TransferError> {
+        let total = &self.total;
+        if (namespaces, policies) != (total.namespaces, total.policies) {
+            let why =
+                format!("{namespaces} namespaces and {policies} policies are said to be in it");
+            return Err(self.damaged(why));
+        }
+        if announced != version(policies) {
+            return Err(self.damaged(format!("version {announced} does not hold that")));
+        }
+        Ok(())
+    }
+
+    /// What is in the store by now.
+    fn imported(&self) -> u64 {
+        self.total.namespaces + self.total.policies
     }
 
     /// Nothing may follow: two exports in one file are not one.
@@ -93,9 +121,30 @@ impl<R: AsyncBufRead + Send + Unpin> Reader<R> {
         }
     }
 
+    /// The revisions of the policy whose first line is the present one.
+    async fn revisions(&mut self, service: &str) -> Result<Vec<PolicyRecord>, TransferError> {
+        let mut section = Section::default();
+        section.pass(&self.line);
+        let mut revisions: Vec<PolicyRecord> = Vec::new();
+        loop {
+            match self.next().await? {
+                Line::Revision { mut head, text } => {
+                    section.pass(&self.line);
+                    head.service = service.into();
+                    revisions.push(PolicyRecord { head, text: text.into() });
+                }
+                Line::EndOfPolicy { revisions: count, xxh3 } => {
+                    section.check(count, &xxh3).map_err(|why| self.damaged(why))?;
+                    return Ok(revisions);
+                }
+                _ => return Err(self.damaged("the policy before it has not ended")),
+            }
+        }
+    }
+
     async fn next(&mut self) -> Result<Line, TransferError> {
         if !self.read().await? {
-            let (line, imported) = (self.number, self.total.namespaces);
+            let (line, imported) = (self.number, self.imported());
             return Err(TransferError::CutShort { line, imported });
         }
         serde_json::from_slice(&self.line).map_err(|error| self.damaged(error.to_string()))
@@ -111,7 +160,7 @@ impl<R: AsyncBufRead + Send + Unpin> Reader<R> {
     }
 
     fn damaged(&self, detail: impl Into<String>) -> TransferError {
-        let (line, imported) = (self.number, self.total.namespaces);
+        let (line, imported) = (self.number, self.imported());
         TransferError::Damaged { line, detail: detail.into(), imported }
     }
 }
@@ -162,6 +211,28 @@ async fn write(
     all.push(Write::Namespace(record));
     all.extend(writes);
     Ok(store.commit(&name, epoch, all).await?)
+}
+
+async fn write_policy(
+    store: &dyn Store,
+    service: &str,
+    revisions: Vec<PolicyRecord>,
+    present: Present,
+    imported: u64,
+) -> Result<(), TransferError> {
+    if store.policy(service, None).await?.is_some() {
+        if present == Present::Refuse {
+            return Err(TransferError::PolicyPresent { service: service.to_owned(), imported });
+        }
+        store.forget_policy(service).await?;
+    }
+    let mut after = 0;
+    for record in revisions {
+        let revision = record.head.revision;
+        store.save_policy(after, record).await?;
+        after = revision;
+    }
+    Ok(())
 }
 
 fn removals(there: Stored) -> Vec<Write> {

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::json::{DrainJson, KindJson};
+use crate::PolicyHead;
+use crate::json::{DrainJson, KindJson, PolicyHeadJson};
 use crate::record::{DrainRecord, Kind};
 
 /// One line, named by its only key.
@@ -44,7 +45,26 @@ pub(super) enum Line {
         records: u64,
         xxh3: String,
     },
+    /// The policy of a service: its revisions follow, the oldest first.
+    Policy {
+        service: String,
+    },
+    Revision {
+        #[serde(flatten, with = "PolicyHeadJson")]
+        head: PolicyHead,
+        text: String,
+    },
+    EndOfPolicy {
+        revisions: u64,
+        xxh3: String,
+    },
     EndOfExport {
         namespaces: u64,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        policies: u64,
     },
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

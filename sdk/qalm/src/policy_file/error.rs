@@ -14,6 +14,15 @@ pub enum PolicyFileError {
 }
 
 impl PolicyFileError {
+    /// What is wrong, without file and line.
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Read { reason, .. } | Self::Line { reason, .. } | Self::Whole { reason, .. } => {
+                reason
+            }
+        }
+    }
+
     /// The line it is about, from 1; `None` where it is about the whole file.
     pub fn line(&self) -> Option<usize> {
         match self {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use redb::TableDefinition;
 
 use super::*;
+use crate::Policies;
 use crate::file::schema;
 
 fn refusal(dir: impl AsRef<Path>) -> String {
@@ -84,6 +85,23 @@ fn refuses_a_newer_schema() {
     let refusal = refusal(dir.path());
     let expected = "by a newer plimsoll (schema 7, this one knows up to 1)";
     assert!(refusal.contains(expected), "{refusal}");
+}
+
+#[tokio::test]
+async fn opens_a_file_from_before_there_were_policies() {
+    let dir = folder();
+    fill(&dir).await;
+    let database = Database::create(file_in(&dir)).unwrap();
+    let transaction = database.begin_write().unwrap();
+    assert!(transaction.delete_table(schema::POLICIES).unwrap());
+    assert!(transaction.delete_table(schema::POLICY_HEADS).unwrap());
+    assert!(transaction.delete_table(schema::POLICY_TEXTS).unwrap());
+    transaction.commit().unwrap();
+    drop(database);
+    let store = FileStore::open(dir.path()).unwrap();
+    assert_eq!(store.load(NAME).await.unwrap().grants.len(), 2_000);
+    assert!(store.newest_policies().await.unwrap().is_empty());
+    assert_eq!(store.policy("menu", None).await.unwrap(), None);
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{Figures, OTHERS, Row, Slice, Traffic};
+use super::{Figures, OTHERS, Row, Traffic};
 
 /// Slices that are kept: ten minutes.
 pub const SLICES: u64 = 60;
@@ -40,15 +40,18 @@ impl Window {
         self.expire(number);
         let most = self.bytes.saturating_add(room);
         let slice = self.traffic.slices.entry(number).or_default();
+        let mut own = slice.rows.keys().filter(|row| !is_others(row)).count();
         let mut folded = 0;
         for (mut row, figures) in rows {
             let cost = cost(&row);
             let is_known = slice.rows.contains_key(&row);
-            if !is_known && !fits(&row, slice, self.bytes.saturating_add(cost) <= most) {
+            let has_room = own < ROWS_A_SLICE && self.bytes.saturating_add(cost) <= most;
+            if !is_known && !(has_room && fits(&row)) {
                 folded += 1;
                 row = Row { endpoint: OTHERS.into(), caller: OTHERS.into(), ..row };
             } else if !is_known {
                 self.bytes += cost;
+                own += 1;
             }
             slice.rows.entry(row).or_default().merge(&figures);
         }
@@ -85,10 +88,8 @@ impl Window {
     }
 }
 
-fn fits(row: &Row, slice: &Slice, has_room: bool) -> bool {
-    has_room
-        && slice.rows.len() < ROWS_A_SLICE
-        && row.endpoint.len() <= MAX_ENDPOINT_BYTES
+fn fits(row: &Row) -> bool {
+    row.endpoint.len() <= MAX_ENDPOINT_BYTES
         && row.caller.len() <= MAX_CALLER_BYTES
         && !is_others(row)
 }

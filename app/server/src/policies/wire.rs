@@ -89,15 +89,21 @@ pub(super) fn level_shed(level: Criticality, it: &LevelShed) -> v1::LevelShed {
 /// do not exist are left out.
 pub(super) fn rows(told: Vec<v1::Traffic>) -> BTreeMap<Row, Figures> {
     let mut rows = BTreeMap::<Row, Figures>::new();
+    let mut own = 0;
     for traffic in told {
         let level = u8::try_from(traffic.level).ok().and_then(Criticality::from_level);
         let Some(level) = level else { continue };
         let figures = figures(&traffic);
-        let mut row =
-            Row { endpoint: traffic.endpoint.into(), caller: traffic.caller.into(), level };
-        if rows.len() >= ROWS_A_SLICE && !rows.contains_key(&row) {
-            row = Row { endpoint: OTHERS.into(), caller: OTHERS.into(), level };
+        let row = Row { endpoint: traffic.endpoint.into(), caller: traffic.caller.into(), level };
+        let is_others = *row.endpoint == *OTHERS && *row.caller == *OTHERS;
+        if !is_others && !rows.contains_key(&row) {
+            own += 1;
         }
+        let row = if own > ROWS_A_SLICE && !rows.contains_key(&row) {
+            Row { endpoint: OTHERS.into(), caller: OTHERS.into(), level }
+        } else {
+            row
+        };
         rows.entry(row).or_default().merge(&figures);
     }
     rows

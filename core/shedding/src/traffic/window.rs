@@ -46,12 +46,14 @@ impl Window {
             let cost = cost(&row);
             let is_known = slice.rows.contains_key(&row);
             let has_room = own < ROWS_A_SLICE && self.bytes.saturating_add(cost) <= most;
-            if !is_known && !(has_room && fits(&row)) {
-                folded += 1;
-                row = Row { endpoint: OTHERS.into(), caller: OTHERS.into(), ..row };
-            } else if !is_known {
+            if is_known {
+                // It has its place already.
+            } else if has_room && fits(&row) {
                 self.bytes += cost;
                 own += 1;
+            } else {
+                folded += 1;
+                row = Row { endpoint: OTHERS.into(), caller: OTHERS.into(), ..row };
             }
             slice.rows.entry(row).or_default().merge(&figures);
         }

@@ -72,7 +72,7 @@ impl Policies for EtcdStore {
         let steps = stream::unfold(
             (watch, self.keys.clone(), newest),
             |(mut watch, keys, newest)| async move {
-                let newest = next(&keys, newest, watch.news().await);
+                let newest = next(&keys, &newest, watch.news().await);
                 Some((Arc::clone(&newest), (watch, keys, newest)))
             },
         );
@@ -182,11 +182,11 @@ fn newest(keys: &Keys, kv: &KeyValue) -> Option<(Arc<str>, PolicyHead)> {
     read().inspect_err(|error| tracing::error!(%error, "a policy is left out")).ok()
 }
 
-fn next(keys: &Keys, before: NewestPolicies, news: News) -> NewestPolicies {
+fn next(keys: &Keys, before: &NewestPolicies, news: News) -> NewestPolicies {
     match news {
         News::Everything { ranges, .. } => all(keys, ranges.first().map_or(&[][..], Vec::as_slice)),
         News::Changes { events, .. } => {
-            let mut newest = BTreeMap::clone(&before);
+            let mut newest = BTreeMap::clone(before);
             events.into_iter().for_each(|event| apply(keys, &mut newest, event));
             Arc::new(newest)
         }

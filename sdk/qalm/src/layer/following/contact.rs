@@ -159,11 +159,13 @@ impl Contact<'_> {
 
     fn hello(&self) -> SyncHello {
         let Introduction { service, instance, version } = &self.introduction;
+        let holds = self.applier.status.borrow();
         SyncHello {
             service: service.clone(),
             instance: instance.clone(),
             version: version.clone(),
-            revision: self.applier.status.borrow().revision,
+            revision: holds.revision,
+            text_version: holds.version.clone(),
         }
     }
 

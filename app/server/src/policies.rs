@@ -95,7 +95,7 @@ impl Policies {
         loop {
             tokio::select! {
                 newest = watch.next() => match newest {
-                    Some(newest) => self.heard(newest),
+                    Some(newest) => self.heard(&newest),
                     None => return,
                 },
                 _ = sweep.tick() => self.sweep(),
@@ -104,7 +104,7 @@ impl Policies {
     }
 
     /// What instances here follow is read anew if it has changed.
-    fn heard(self: &Arc<Self>, newest: NewestPolicies) {
+    fn heard(self: &Arc<Self>, newest: &NewestPolicies) {
         self.metrics.services(newest.len());
         *self.newest.write() = newest.clone();
         for known in self.known.read().values() {

@@ -137,5 +137,6 @@ pub fn version(text: &str) -> String {
     format!("{hash:016x}")
 }
 
-#[cfg(all(test, feature = "policy-file"))]
+#[cfg(feature = "policy-file")]
+#[cfg(test)]
 mod tests;

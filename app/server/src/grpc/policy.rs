@@ -130,7 +130,7 @@ async fn run(
 
 fn take(connection: &mut Connection, request: v1::SyncRequest) -> Result<(), Status> {
     match request.message {
-        Some(FromInstance::Applied(applied)) => connection.applied(applied),
+        Some(FromInstance::Applied(applied)) => connection.applied(&applied),
         Some(FromInstance::Observation(observation)) => connection.observed(observation),
         Some(FromInstance::Hello(_)) => return Err(invalid("a stream has one hello")),
         // A later version says what nobody knows here.

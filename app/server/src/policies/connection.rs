@@ -223,9 +223,9 @@ impl Connection {
     // === what it tells ===
 
     /// A policy holds there, or could not be applied.
-    pub fn applied(&self, applied: v1::PolicyApplied) {
+    pub fn applied(&self, applied: &v1::PolicyApplied) {
         let now = self.policies.clock.wall_ms();
-        let refused = checks::cut(applied.refused);
+        let refused = checks::cut(&applied.refused);
         self.update(|instance| {
             instance.refused.clone_from(&refused);
             if refused.is_empty() {

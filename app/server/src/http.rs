@@ -7,6 +7,8 @@
 mod guard;
 mod policies;
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::extract::{FromRef, Path, State};
 use axum::http::{StatusCode, header};
@@ -16,6 +18,8 @@ use plimsoll_wire::v1::admin_service_client::AdminServiceClient;
 use plimsoll_wire::{MAX_MESSAGE_BYTES, v1};
 use serde::Serialize;
 use tonic::{Code, Status};
+
+pub use guard::Guard;
 
 use crate::forward::Local;
 use crate::grpc::Services;
@@ -106,8 +110,9 @@ impl FromRef<Shared> for Admin {
 }
 
 /// The routes of the HTTP port beside the console's.
-pub fn router(services: Services, local: Local) -> Router {
+pub fn router(services: Services, local: Local, guard: Guard) -> Router {
     let admin = Admin::new(local).max_decoding_message_size(MAX_MESSAGE_BYTES);
+    let policies = policies::Shared { services: services.clone(), guard: Arc::new(guard) };
     Router::new()
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(ready))
@@ -115,7 +120,7 @@ pub fn router(services: Services, local: Local) -> Router {
         .route("/api/v1/namespaces", get(namespaces))
         .route("/api/v1/namespaces/{name}", get(namespace))
         .route("/api/v1/namespaces/{name}/hosts", get(hosts))
-        .merge(policies::router().with_state(services.clone()))
+        .merge(policies::router().with_state(policies))
         .with_state(Shared { services, admin })
 }
 

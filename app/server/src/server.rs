@@ -22,6 +22,7 @@ use crate::config::{Config, Error as ConfigError, StoreKind, check_exposure};
 use crate::election::{About, Elector};
 use crate::forward::{ForwardLayer, Forwarder, Local};
 use crate::grpc::Services;
+use crate::http::Guard;
 use crate::leadership::Servers;
 use crate::metrics::Metrics;
 use crate::namespaces::{Error as NamespaceError, Namespaces};
@@ -144,7 +145,9 @@ impl Server {
         let console = console(config, local.clone(), shutdown.clone());
         let end = shutdown.clone();
         let (grpc, grpc_port) = serve_grpc(config, grpc, routes, forward, end)?;
-        let (http, http_port) = serve_http(http, services, local, console);
+        let guard = Guard { orders: config.console_orders(), names: config.console_names() };
+        let pages = crate::http::router(services, local, guard).merge(console);
+        let (http, http_port) = serve_http(http, pages, shutdown.clone());
         let ports = vec![grpc_port, http_port];
         Ok(Self { grpc, http, namespaces, metrics, servers, shutdown, ports })
     }
@@ -272,13 +275,10 @@ fn forwarder(services: &Services) -> Option<Arc<Forwarder>> {
 
 fn serve_http(
     listener: TcpListener,
-    services: Services,
-    local: Local,
-    console: Router,
+    router: Router,
+    end: CancellationToken,
 ) -> (SocketAddr, JoinHandle<()>) {
     let address = bound(&listener);
-    let end = services.shutdown.clone();
-    let router = crate::http::router(services, local).merge(console);
     let serve = axum::serve(listener, router).with_graceful_shutdown(end.cancelled_owned());
     (address, tokio::spawn(log_end("HTTP", serve.into_future())))
 }

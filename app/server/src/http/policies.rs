@@ -1,8 +1,10 @@
 //! Policies as JSON: the calls of `PolicyService` for scripts that speak HTTP.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::extract::{DefaultBodyLimit, FromRef, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
@@ -10,15 +12,34 @@ use plimsoll_wire::v1;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::guard::{CrossSite, refuse_other_sites};
+use super::guard::{Forbidden, Guard};
 use crate::grpc::Services;
 use crate::policies::{Fault, json};
 
 /// A text of a megabyte as JSON, where every character may be escaped.
 const MAX_BODY: usize = 8 * 1024 * 1024;
 
+/// What the routes need.
+#[derive(Clone, Debug)]
+pub(super) struct Shared {
+    pub(super) services: Services,
+    pub(super) guard: Arc<Guard>,
+}
+
+impl FromRef<Shared> for Services {
+    fn from_ref(shared: &Shared) -> Self {
+        shared.services.clone()
+    }
+}
+
+impl FromRef<Shared> for Arc<Guard> {
+    fn from_ref(shared: &Shared) -> Self {
+        shared.guard.clone()
+    }
+}
+
 /// The routes below `/api/v1/policies`.
-pub(super) fn router() -> Router<Services> {
+pub(super) fn router() -> Router<Shared> {
     Router::new()
         .route("/api/v1/policies", get(list))
         .route("/api/v1/policies/{service}", get(read).put(save))
@@ -100,9 +121,11 @@ async fn traffic(
 async fn save(
     State(services): State<Services>,
     Path(service): Path<String>,
+    State(guard): State<Arc<Guard>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Refused> {
+    guard.check(&headers)?;
     let edit: Edit = written(&headers, &body)?;
     let expected_revision = expected(&headers)?;
     let request = v1::SetPolicyRequest {
@@ -123,18 +146,19 @@ async fn save(
 async fn preview(
     State(services): State<Services>,
     Path(service): Path<String>,
+    State(guard): State<Arc<Guard>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Refused> {
+    guard.refuse_other_sites(&headers)?;
     let Draft { text } = written(&headers, &body)?;
     let request = v1::PreviewPolicyRequest { service, text };
     let preview = services.policies.preview(request).await?;
     Ok(Json(json::preview(&preview)).into_response())
 }
 
-/// A body of JSON that no page of another site has sent: a form cannot be of that type.
+/// A body of JSON: a form of another site cannot be of that type.
 fn written<T: DeserializeOwned>(headers: &HeaderMap, body: &[u8]) -> Result<T, Refused> {
-    refuse_other_sites(headers)?;
     let given = headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or("");
     let kind = given.split(';').next().unwrap_or("").trim();
     if !kind.eq_ignore_ascii_case("application/json") {
@@ -167,7 +191,7 @@ fn tag(revision: u64) -> String {
 #[derive(Debug)]
 enum Refused {
     Fault(Fault),
-    CrossSite(CrossSite),
+    Forbidden(Forbidden),
     NotJson,
     Body(String),
     Tag(String),
@@ -180,9 +204,9 @@ impl From<Fault> for Refused {
     }
 }
 
-impl From<CrossSite> for Refused {
-    fn from(refused: CrossSite) -> Self {
-        Self::CrossSite(refused)
+impl From<Forbidden> for Refused {
+    fn from(refused: Forbidden) -> Self {
+        Self::Forbidden(refused)
     }
 }
 
@@ -193,7 +217,7 @@ impl IntoResponse for Refused {
         };
         match self {
             Self::Fault(fault) => fault.into_response(),
-            Self::CrossSite(refused) => refused.into_response(),
+            Self::Forbidden(refused) => refused.into_response(),
             Self::NotJson => told(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "send JSON, and say so: content-type: application/json".to_owned(),

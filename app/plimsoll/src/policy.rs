@@ -1,11 +1,12 @@
-//! `plimsoll policy`: whether a policy file is valid and what it does, and the policies
-//! that servers keep.
+//! `plimsoll policy`: whether a policy file is valid and what it does, the policies
+//! that servers keep, and first policies from traces.
 
 mod diff;
 mod explain;
 mod get;
 mod header;
 mod history;
+mod import;
 mod list;
 #[path = "../../smctl/src/os_user.rs"]
 mod os_user;
@@ -51,6 +52,8 @@ pub(crate) enum Command {
     History(history::History),
     /// Say what a policy file would have done with the traffic of the last minutes.
     Preview(preview::Preview),
+    /// Propose endpoints, callers and first criticalities from Jaeger's traces.
+    ImportJaeger(Box<import::ImportJaeger>),
 }
 
 #[derive(Args, Debug)]
@@ -95,6 +98,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
         Command::Rollback(rollback) => rollback.run(),
         Command::History(history) => history.run(),
         Command::Preview(preview) => preview.run(),
+        Command::ImportJaeger(import) => import.run(),
     }
 }
 

@@ -1,13 +1,12 @@
 //! `plimsoll proxy`: options, logging, the proxy, signals, exit code.
 
+mod following;
 mod options;
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use plimsoll_proxy::{Bound, Drained};
-use plimsoll_qalm::QalmLayer;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 pub(crate) use options::Options;
@@ -29,7 +28,7 @@ pub(crate) fn run(options: Options) -> Result<ExitCode> {
 
 async fn serve(options: Options) -> Result<ExitCode> {
     let mut signals = Signals::listen()?;
-    let layer = shedding(options.policy.as_deref())?;
+    let layer = options.following.layer(options.policy.as_deref())?;
     let proxy = Bound::new(options.settings()?).await?.serve_shedding(layer)?;
     tracing::info!(
         listen = %proxy.listen,
@@ -40,11 +39,6 @@ async fn serve(options: Options) -> Result<ExitCode> {
     signals.next().await;
     tracing::info!("leaving: no more connections, what is in progress may end");
     Ok(exit(proxy.stop(signals.next()).await))
-}
-
-/// Without a policy, every caller is alike and every endpoint has a queue of its own.
-fn shedding(policy: Option<&Path>) -> Result<QalmLayer> {
-    Ok(policy.map_or_else(|| Ok(QalmLayer::new()), QalmLayer::from_file)?)
 }
 
 fn exit(drained: Drained) -> ExitCode {

@@ -11,7 +11,7 @@ use axum::extract::{Path, State};
 use axum::routing::{get, post};
 use clap::Parser;
 use kitchen::Kitchen;
-use plimsoll_qalm::QalmLayer;
+use plimsoll_qalm::{PolicyServer, QalmLayer};
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
@@ -26,6 +26,13 @@ struct Args {
     /// A policy, followed while it runs; without one the defaults protect
     #[arg(long)]
     policy: Option<PathBuf>,
+    /// Servers that have the policy of the service "menu"; --policy holds until one has
+    /// sent it
+    #[arg(long, value_name = "ADDRESSES")]
+    policy_server: Option<String>,
+    /// Where the server's last policy is kept
+    #[arg(long, value_name = "FILE", requires = "policy_server")]
+    policy_keep: Option<PathBuf>,
     /// Cooks: how many dishes are made at once
     #[arg(long, default_value_t = 16)]
     cooks: u16,
@@ -36,16 +43,32 @@ async fn main() -> Result<()> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(filter).init();
     let args = Args::parse();
-    let qalm = match &args.policy {
-        Some(path) => QalmLayer::from_file(path)?,
-        None => QalmLayer::new(),
-    };
+    let qalm = args.qalm()?;
     let listener = TcpListener::bind(&args.listen)
         .await
         .with_context(|| format!("cannot listen on {}", args.listen))?;
     tracing::info!(listen = args.listen, cooks = args.cooks, "the kitchen is open");
     axum::serve(listener, app(Kitchen::new(args.cooks), &qalm)).await?;
     Ok(())
+}
+
+impl Args {
+    fn qalm(&self) -> Result<QalmLayer> {
+        let Some(servers) = &self.policy_server else {
+            return Ok(match &self.policy {
+                Some(path) => QalmLayer::from_file(path)?,
+                None => QalmLayer::new(),
+            });
+        };
+        let mut server = PolicyServer::new(servers, "menu").version(env!("CARGO_PKG_VERSION"));
+        if let Some(path) = &self.policy {
+            server = server.file(path);
+        }
+        if let Some(path) = &self.policy_keep {
+            server = server.keep(path);
+        }
+        Ok(QalmLayer::builder().build_from_server(server)?)
+    }
 }
 
 /// Routes added after the layer are not behind it.

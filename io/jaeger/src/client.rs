@@ -2,7 +2,7 @@
 //! dependencies.
 
 use std::collections::BTreeSet;
-use std::error::Error as _;
+use std::error::Error;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -189,10 +189,7 @@ impl Jaeger {
         let uri: Uri =
             url.parse().map_err(|error: http::uri::InvalidUri| failed(error.to_string()))?;
         let asking = async {
-            let answer = self.client.get(uri).await.map_err(|error| {
-                let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-                failed(format!("{error}{cause}"))
-            })?;
+            let answer = self.client.get(uri).await.map_err(|error| failed(chain(&error)))?;
             let status = answer.status();
             let body = Limited::new(answer.into_body(), MAX_BYTES as usize).collect().await;
             let body = body.map_err(|error| failed(error.to_string()))?.to_bytes();
@@ -207,6 +204,12 @@ impl Jaeger {
             answered.map_err(|_| failed(format!("no answer within {ANSWER_WITHIN:?}")))??;
         Ok((url, body))
     }
+}
+
+/// An error and what caused it, on one line.
+fn chain(error: &(dyn Error + 'static)) -> String {
+    let causes = std::iter::successors(error.source(), |error| (*error).source());
+    causes.fold(error.to_string(), |told, cause| format!("{told}: {cause}"))
 }
 
 /// What was counted so far: no trace twice.

@@ -37,7 +37,9 @@ impl Draft {
 
 impl Origin {
     fn parse(line: &str) -> Option<Self> {
-        let (service, revision) = line.strip_prefix(START)?.split_once(MIDDLE)?;
+        let (service, rest) = line.strip_prefix(START)?.split_once(MIDDLE)?;
+        // What an instance keeps on disk says more after it.
+        let revision = rest.split(", ").next()?;
         Some(Self { service: service.to_owned(), revision: revision.parse().ok()? })
     }
 
@@ -56,6 +58,13 @@ mod tests {
         let draft = Draft::parse(&format!("{}a = 1\nb = 2\n", from.line()));
         assert_eq!((draft.text.as_str(), draft.above()), ("a = 1\nb = 2\n", 1));
         assert_eq!(draft.from, Some(from));
+    }
+
+    #[test]
+    fn what_an_instance_has_kept_is_read_too() {
+        let kept = "# plimsoll policy: service \"menu\", revision 7, sum 00ff\na = 1\n";
+        let from = Origin { service: "menu".to_owned(), revision: 7 };
+        assert_eq!(Draft::parse(kept), Draft { from: Some(from), text: "a = 1\n".to_owned() });
     }
 
     #[test]

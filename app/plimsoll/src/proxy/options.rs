@@ -12,6 +12,8 @@ use plimsoll_proxy::settings::{
 };
 use plimsoll_proxy::{Settings, Target};
 
+use super::following::Following;
+
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// Address to take requests on
@@ -29,6 +31,8 @@ pub(crate) struct Options {
     /// What is shed first: a policy file, which may be edited while the proxy runs
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_PROXY_POLICY")]
     pub(crate) policy: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) following: Following,
     /// Address of /metrics, /healthz, /readyz and /debug; none by default
     #[arg(long, value_name = "ADDRESS", env = "PLIMSOLL_PROXY_METRICS_LISTEN")]
     metrics_listen: Option<SocketAddr>,

@@ -3,6 +3,7 @@
 mod dev;
 mod kept;
 mod loadtest;
+mod log_filter;
 mod policy;
 mod proxy;
 mod serve;
@@ -33,6 +34,8 @@ enum Command {
     /// Say what a policy file does; list, change and preview the policies of services.
     #[command(subcommand)]
     Policy(policy::Command),
+    /// Say what a running server logs, or change it.
+    LogFilter(log_filter::Options),
     /// Carry all of a store away as text, or back.
     #[command(subcommand)]
     Store(Box<store::Command>),
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Command::Loadtest(options) => loadtest::run(&options),
         Command::Proxy(options) => proxy::run(*options),
         Command::Policy(command) => policy::run(&command),
+        Command::LogFilter(options) => log_filter::run(&options),
         Command::Store(command) => store::run(*command),
     };
     match done {

@@ -5,6 +5,7 @@
 //! answers.
 
 mod guard;
+mod log_filter;
 mod policies;
 
 use std::sync::Arc;
@@ -40,7 +41,8 @@ pub(crate) const INDEX: &str = "plimsoll\n\n\
     /api/v1/policies/SERVICE      its policy: GET, or PUT with If-Match\n\
                     .../history   who changed what\n\
                     .../traffic   what its instances saw in the last ten minutes\n\
-                    .../preview   POST: what a text would have done with that\n";
+                    .../preview   POST: what a text would have done with that\n\
+    /api/v1/log-filter            what is logged; PUT, on this machine, changes it\n";
 
 /// A namespace in a list.
 #[derive(Debug, Serialize)]
@@ -109,7 +111,8 @@ impl FromRef<Shared> for Admin {
     }
 }
 
-/// The routes of the HTTP port beside the console's.
+/// The routes of the HTTP port beside the console's. They are served with the address
+/// of whoever asks.
 pub fn router(services: Services, local: Local, guard: Guard) -> Router {
     let admin = Admin::new(local).max_decoding_message_size(MAX_MESSAGE_BYTES);
     let policies = policies::Shared { services: services.clone(), guard: Arc::new(guard) };
@@ -121,6 +124,7 @@ pub fn router(services: Services, local: Local, guard: Guard) -> Router {
         .route("/api/v1/namespaces/{name}", get(namespace))
         .route("/api/v1/namespaces/{name}/hosts", get(hosts))
         .merge(policies::router().with_state(policies))
+        .merge(log_filter::router())
         .with_state(Shared { services, admin })
 }
 

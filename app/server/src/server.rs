@@ -279,6 +279,7 @@ fn serve_http(
     end: CancellationToken,
 ) -> (SocketAddr, JoinHandle<()>) {
     let address = bound(&listener);
+    let router = router.into_make_service_with_connect_info::<SocketAddr>();
     let serve = axum::serve(listener, router).with_graceful_shutdown(end.cancelled_owned());
     (address, tokio::spawn(log_end("HTTP", serve.into_future())))
 }

@@ -5,6 +5,7 @@
 mod dev;
 mod kill;
 mod leaving;
+mod log_filter;
 mod scene;
 mod stall;
 mod starting;

@@ -30,7 +30,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         format!("no answer from {}: is a server's HTTP port there?", options.http)
     })?;
     let (head, text) = answer.split_once("\r\n\r\n").context("half an answer came")?;
-    if !head.split_whitespace().nth(1).is_some_and(|status| status == "200") {
+    if head.split_whitespace().nth(1).is_none_or(|status| status != "200") {
         bail!("{}", text.trim());
     }
     print!("{text}");
